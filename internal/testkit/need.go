@@ -24,18 +24,18 @@ type feature struct {
 // features is the closed list of names for [Need]. A probe tells by trying, not
 // by looking at versions.
 var features = map[string]feature{
-	"root":           {needRoot, "run the tests as root"},
-	"userns":         {needUserns, "allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0)"},
-	"cgroup-memory":  {func() error { return needCgroup("memory") }, "run as root, or in a delegated control group (systemd-run --user --scope -p Delegate=yes)"},
-	"cgroup-pids":    {func() error { return needCgroup("pids") }, "run as root, or in a delegated control group (systemd-run --user --scope -p Delegate=yes)"},
-	"python":         {needProgram("python3"), "apt-get install python3"},
-	"debian-python":  {needFile("/usr/bin/python3"), "apt-get install python3"},
-	"node":           {needProgram("node"), "install Node.js 20 or later"},
-	"npm":            {needProgram("npm"), "install Node.js 20 or later with npm"},
-	"gcc":            {needProgram("gcc"), "apt-get install gcc libc6-dev"},
-	"git":            {needProgram("git"), "apt-get install git"},
-	"npm-peers":      {needPeers, "npm install --prefix DIR @modelcontextprotocol/server-filesystem @modelcontextprotocol/server-memory @modelcontextprotocol/server-everything, then set BELLJAR_TEST_NPM=DIR"},
-	"inspector":      {needPeer("@modelcontextprotocol/inspector"), "npm install --prefix DIR @modelcontextprotocol/inspector@1.0.3, then set BELLJAR_TEST_NPM=DIR"},
+	"root":          {needRoot, "run the tests as root"},
+	"userns":        {needUserns, "allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0)"},
+	"cgroup-memory": {func() error { return needCgroup("memory") }, "run as root, or in a delegated control group (systemd-run --user --scope -p Delegate=yes)"},
+	"cgroup-pids":   {func() error { return needCgroup("pids") }, "run as root, or in a delegated control group (systemd-run --user --scope -p Delegate=yes)"},
+	"python":        {needProgram("python3"), "apt-get install python3"},
+	"debian-python": {needFile("/usr/bin/python3"), "apt-get install python3"},
+	"node":          {needProgram("node"), "install Node.js 20 or later"},
+	"npm":           {needProgram("npm"), "install Node.js 20 or later with npm"},
+	"gcc":           {needProgram("gcc"), "apt-get install gcc libc6-dev"},
+	"git":           {needProgram("git"), "apt-get install git"},
+	"npm-peers":     {needPeers, "npm install --prefix DIR @modelcontextprotocol/server-filesystem @modelcontextprotocol/server-memory @modelcontextprotocol/server-everything, then set BELLJAR_TEST_NPM=DIR"},
+	"inspector":     {needPeer("@modelcontextprotocol/inspector"), "npm install --prefix DIR @modelcontextprotocol/inspector@1.0.3, then set BELLJAR_TEST_NPM=DIR"},
 }
 
 // probes remembers each answer: some probes start a process.
