@@ -131,14 +131,14 @@ func wholeEnd(b []byte) []byte {
 	return b
 }
 
-// wholeStart drops the rest of a character at the start of b.
+// wholeStart drops the rest of a character at the start of b: at most three bytes,
+// since more cannot belong to one.
 func wholeStart(b []byte) []byte {
-	for i := range min(utf8.UTFMax, len(b)) {
-		if utf8.RuneStart(b[i]) {
-			return b[i:]
-		}
+	n := 0
+	for n < min(utf8.UTFMax-1, len(b)) && !utf8.RuneStart(b[n]) {
+		n++
 	}
-	return b // not UTF-8 at all: nothing to keep whole
+	return b[n:]
 }
 
 // valid decodes b.

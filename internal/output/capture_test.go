@@ -32,7 +32,7 @@ func TestCaptureText(t *testing.T) {
 		{"the tail starts whole", 2, 3, []string{"abcd日x"}, "ab\n…[5 bytes left out here]…\nx", belljar.Output{Bytes: 8, Truncated: true}},
 		{"invalid bytes", 64, 4, []string{"A\xff\xfe\x80\xc3(B\n"}, "A\ufffd\ufffd\ufffd\ufffd(B\n", belljar.Output{Bytes: 8}},
 		{"NUL and CRLF stay", 64, 4, []string{"a\x00b\x01\x7fc\r\n"}, "a\x00b\x01\x7fc\r\n", belljar.Output{Bytes: 8}},
-		{"only continuation bytes", 3, 3, []string{"\x80\x80\x80\x80\x80\x80\x80"}, "\ufffd\ufffd\ufffd\n…[1 bytes left out here]…\n\ufffd\ufffd\ufffd", belljar.Output{Bytes: 7, Truncated: true}},
+		{"only continuation bytes", 3, 3, []string{"\x80\x80\x80\x80\x80\x80\x80"}, "\ufffd\ufffd\ufffd\n…[4 bytes left out here]…\n", belljar.Output{Bytes: 7, Truncated: true}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -36,7 +36,7 @@ func Script(res *belljar.Result, opt Options) string {
 	switch res.Status {
 	case belljar.StatusExited:
 		if res.ExitCode != nil && *res.ExitCode == 0 {
-			return p.success(res, stdout)
+			return strings.ToValidUTF8(p.success(res, stdout), "\ufffd")
 		}
 		code := -1
 		if res.ExitCode != nil {
@@ -81,7 +81,8 @@ func Script(res *belljar.Result, opt Options) string {
 		p.line(nextFault)
 		p.until(res, "failure", stdout, stderr)
 	}
-	return p.String()
+	// A capture gives valid text; a result from elsewhere may not.
+	return strings.ToValidUTF8(p.String(), "\ufffd")
 }
 
 // fault is the first line about a fault. Result.Error already holds the sentence.
