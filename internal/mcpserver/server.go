@@ -1,0 +1,110 @@
+package mcpserver
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/belljar/belljar"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Runner is what the server needs of an engine. The error is for faults that left
+// no Result; a refusal may come either way. Run calls events, if it is not nil,
+// from one goroutine at a time and never after it has returned.
+type Runner interface {
+	Run(ctx context.Context, req *belljar.Request, events func(belljar.Event)) (*belljar.Result, error)
+}
+
+// Options of a server. Runner is required.
+type Options struct {
+	Runner Runner
+	// Tools gives the tools that a script may call, sorted by name, as they are
+	// now. Nil: none. It is asked at each tools/list.
+	Tools func(ctx context.Context) []belljar.Tool
+	// Signature writes how a script calls a tool. Nil: the bare name.
+	Signature func(belljar.Tool) string
+
+	Timeout    time.Duration // of a script that asks for none; 0: 30 s
+	MaxTimeout time.Duration // the most a script gets; 0: Timeout
+	Chars      int           // budget of the text for the model; 0: package output's
+	Langs      []string      // names of the languages for scripts; nil: python
+
+	Version string       // of this program
+	Log     *slog.Logger // nil: none
+}
+
+// Server offers execute_code.
+type Server struct {
+	opt      Options
+	mcp      *mcp.Server
+	stop     context.Context // done when Serve was told to end
+	every    time.Duration   // least time between progress notifications
+	shutdown context.CancelFunc
+}
+
+// New makes a server. It opens nothing.
+func New(opt Options) *Server {
+	if opt.Timeout <= 0 {
+		opt.Timeout = 30 * time.Second
+	}
+	opt.MaxTimeout = max(opt.MaxTimeout, opt.Timeout)
+	if len(opt.Langs) == 0 {
+		opt.Langs = []string{"python"}
+	}
+	if opt.Tools == nil {
+		opt.Tools = func(context.Context) []belljar.Tool { return nil }
+	}
+	if opt.Signature == nil {
+		opt.Signature = func(t belljar.Tool) string { return t.Name }
+	}
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{opt: opt, every: 250 * time.Millisecond}
+	s.stop, s.shutdown = context.WithCancel(context.Background())
+	s.mcp = mcp.NewServer(
+		&mcp.Implementation{Name: "belljar", Title: "Belljar", Version: opt.Version},
+		&mcp.ServerOptions{
+			Logger: opt.Log,
+			// No logging capability: logs go to stderr, and a client is not promised more.
+			Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
+		},
+	)
+	s.mcp.AddTool(s.tool(nil), s.execute)
+	s.mcp.AddReceivingMiddleware(s.describeLive)
+	return s
+}
+
+// Serve speaks with one client until the transport ends or ctx is done. Either
+// way the runs of that client are cancelled and have ended when Serve returns.
+// A server serves once.
+func (s *Server) Serve(ctx context.Context, t mcp.Transport) error {
+	// The SDK keeps handlers running when the context of a session ends; they are
+	// ended through stop.
+	release := context.AfterFunc(ctx, s.shutdown)
+	defer release()
+	defer s.shutdown()
+	return s.mcp.Run(ctx, t)
+}
+
+// describeLive puts the description as of now into the answer to tools/list:
+// upstream servers come and go while the session lasts.
+func (s *Server) describeLive(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		res, err := next(ctx, method, req)
+		list, ok := res.(*mcp.ListToolsResult)
+		if err != nil || !ok {
+			return res, err
+		}
+		// The tools in the answer are the server's own; they are replaced, not changed.
+		list.Tools = slices.Clone(list.Tools)
+		for i, t := range list.Tools {
+			if t.Name == toolName {
+				list.Tools[i] = s.tool(s.opt.Tools(ctx))
+			}
+		}
+		return list, nil
+	}
+}
