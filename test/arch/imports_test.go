@@ -26,7 +26,7 @@ var layers = []struct {
 	{"0", []string{""}},
 	{"1", []string{
 		"internal/policy", "internal/screen", "internal/language", "internal/sandbox/...", "internal/output",
-		"internal/bridge", "internal/toolset", "internal/audit", "internal/store", "internal/telemetry",
+		"internal/bridge", "internal/toolset/...", "internal/audit", "internal/store", "internal/telemetry",
 	}},
 	{"2", []string{"internal/toolchain", "internal/session"}},
 	{"3", []string{"internal/engine", "internal/cluster"}},
@@ -108,7 +108,7 @@ func judge(e edge) string {
 	if to < from || exceptions[[2]string{e.from, e.to}] != "" {
 		return ""
 	}
-	if inTree("internal/sandbox", e) { // parts of one concern
+	if inTree("internal/sandbox", e) || inTree("internal/toolset", e) { // parts of one concern
 		return ""
 	}
 	if to == from {
