@@ -1,0 +1,6 @@
+package initproc
+
+import _ "embed"
+
+//go:embed spawner/spawner_arm64
+var spawnerBinary []byte

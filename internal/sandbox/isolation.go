@@ -1,0 +1,29 @@
+package sandbox
+
+import (
+	"github.com/belljar/belljar"
+)
+
+// isolation says what protects a run that has started: every protection named
+// here was applied by a system call that succeeded, or the program would not run.
+func (h *Host) isolation(s *slot) belljar.Isolation {
+	iso := belljar.Isolation{
+		Level: belljar.LevelNamespaces,
+		Protections: []string{
+			"userns", "mounts", "pid", "net", "ipc", "uts", "cgroup",
+			"seccomp", "no_new_privs", "no_capabilities", "rlimits", "process_rlimit", "disk_quota",
+		},
+		Missing: []belljar.Missing{{Protection: "landlock", Reason: "Not added on top of the mount namespace by this version."}},
+		Network: "none", SeccompProfile: h.filter.Hash(),
+	}
+	if h.groups.Has("memory") && s.group != nil {
+		iso.Protections = append(iso.Protections, "memory_cgroup")
+	} else {
+		iso.Protections = append(iso.Protections, "memory_watch")
+	}
+	if h.groups.Has("pids") && s.group != nil {
+		iso.Protections = append(iso.Protections, "pids_cgroup")
+	}
+	iso.Missing = append(iso.Missing, h.groups.Missing()...)
+	return iso
+}

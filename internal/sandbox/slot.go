@@ -1,0 +1,123 @@
+package sandbox
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/belljar/belljar/internal/sandbox/cgroup"
+	"github.com/belljar/belljar/internal/sandbox/initproc"
+	"github.com/belljar/belljar/internal/sandbox/rootfs"
+)
+
+// slot is the place of one run at a time: a spawner in the root that its runs
+// share, a control group in which it lives (so that every run is born in it and
+// none is ever moved), and a host id.
+type slot struct {
+	id      int    // host user and group of its runs, when privileged
+	key     string // of the shared root, see rootKey
+	plan    *rootfs.Plan
+	spawner *initproc.Spawner
+	group   *cgroup.Slot // nil where there are no control groups
+}
+
+func (h *Host) newSlot(index int, spec *Spec) (s *slot, err error) {
+	s = &slot{id: h.firstID + index, key: rootKey(spec)}
+	defer func() {
+		if err != nil {
+			s.close()
+		}
+	}()
+	assets := make(map[string][]byte, len(spec.Assets))
+	for _, f := range spec.Assets {
+		assets[f.Name] = f.Data
+	}
+	if s.plan, err = h.plan.With(spec.Toolchain, assets); err != nil {
+		return s, err
+	}
+	if s.spawner, err = initproc.Start(h.root(s.plan)); err != nil {
+		return s, h.explain(err)
+	}
+	s.protect()
+	if h.groups.Version() == 0 {
+		return s, nil
+	}
+	if s.group, err = h.groups.NewSlot(); err != nil {
+		return s, err
+	}
+	if err = s.group.Enter(s.spawner.PID()); err != nil {
+		return s, err
+	}
+	return s, nil
+}
+
+// protect keeps the spawner, which shares its group with the run, from being
+// chosen when the run meets its memory limit. The kernel grants that only with
+// CAP_SYS_RESOURCE; without it the spawner is merely the smallest process of the
+// group, and a run that outlives it ends with it. Its children give the exemption
+// up, see preferForKilling.
+func (s *slot) protect() {
+	_ = os.WriteFile("/proc/"+strconv.Itoa(s.spawner.PID())+"/oom_score_adj", []byte("-1000"), 0)
+}
+
+// rootKey names the shared root that a run needs: its toolchain and its assets.
+func rootKey(s *Spec) string {
+	sum := sha256.New()
+	for _, dir := range s.Toolchain {
+		fmt.Fprintf(sum, "%q\n", dir)
+	}
+	for _, f := range s.Assets {
+		fmt.Fprintf(sum, "%q %d\n", f.Name, len(f.Data))
+		sum.Write(f.Data)
+	}
+	return string(sum.Sum(nil))
+}
+
+func (s *slot) cgroupFD() int {
+	if s.group == nil {
+		return -1
+	}
+	return s.group.FD()
+}
+
+func (s *slot) outOfMemory() <-chan struct{} {
+	if s.group == nil {
+		return nil
+	}
+	return s.group.OOM()
+}
+
+// settle waits until nothing of the last run is left and says whether the slot
+// can serve another.
+func (s *slot) settle(p *initproc.Process) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	select {
+	case <-p.Reaped():
+	case <-ctx.Done():
+		return false
+	}
+	if !s.spawner.Healthy() {
+		return false
+	}
+	if s.group == nil {
+		return true
+	}
+	clean, err := s.group.Idle(ctx)
+	return clean && err == nil
+}
+
+func (s *slot) close() error {
+	var errs []error
+	if s.spawner != nil {
+		errs = append(errs, s.spawner.Close())
+	}
+	if s.group != nil {
+		errs = append(errs, s.group.Close())
+	}
+	return errors.Join(errs...)
+}
