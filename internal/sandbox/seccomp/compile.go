@@ -94,7 +94,7 @@ func (e *emitter) node(n *node) int {
 			e.node(s.to)
 		}
 	}
-	p := e.tree(runs(n.spans))
+	p := e.tree(stretches(n.spans))
 	if n.mask != allBits {
 		e.fallTo(p)
 		p = e.add(bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: n.mask})
@@ -105,18 +105,18 @@ func (e *emitter) node(n *node) int {
 	return p
 }
 
-// run is a stretch of values that lead to one place, with a few single
+// stretch is a range of values that lead to one place, with a few single
 // exceptions. An exception costs one comparison where two borders cost two.
-type run struct {
+type stretch struct {
 	first  uint32
 	to     *node
 	except []branch
 }
 
-func runs(spans []span) []run {
-	var out []run
+func stretches(spans []span) []stretch {
+	var out []stretch
 	for i := 0; i < len(spans); i++ {
-		r := run{first: spans[i].first, to: spans[i].to}
+		r := stretch{first: spans[i].first, to: spans[i].to}
 		for i+2 < len(spans) && len(r.except) < maxExceptions &&
 			spans[i+2].first == spans[i+1].first+1 && same(spans[i+2].to, r.to) {
 			r.except = append(r.except, on(spans[i+1].first, spans[i+1].to))
@@ -127,8 +127,8 @@ func runs(spans []span) []run {
 	return out
 }
 
-// tree writes a binary search over runs.
-func (e *emitter) tree(rs []run) int {
+// tree writes a binary search over stretches.
+func (e *emitter) tree(rs []stretch) int {
 	if len(rs) == 1 {
 		p := e.node(rs[0].to)
 		for _, x := range slices.Backward(rs[0].except) {
