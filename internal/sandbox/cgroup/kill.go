@@ -22,8 +22,8 @@ const killPatience = 3 * time.Second
 const killBatch = 64
 
 // Kill ends everything in the slot except its spawner, and returns when it is
-// gone. It needs no new process, so it works on a fork bomb. Nothing can be
-// started in the slot from then until Arm.
+// gone. It needs no new process, so it works on a fork bomb. From then
+// until Arm nothing can be started in it, as far as pids are limited.
 func (s *Slot) Kill() error {
 	s.life.RLock()
 	defer s.life.RUnlock()
@@ -48,8 +48,13 @@ func (s *Slot) spares() func(pid int) bool {
 
 // kill ends what is in the version 2 group and in the given version 1 groups.
 func (s *Slot) kill(v1 []string, spare func(pid int) bool) error {
+	// Forking ends first: killing by list loses against a program that forks faster
+	// than we read, and a run that is only just being started must not come after
+	// its own end.
+	if err := s.stopForks(); err != nil {
+		return err
+	}
 	end := time.Now().Add(killPatience)
-	stopped := false
 	for pause := 100 * time.Microsecond; ; pause = min(2*pause, 10*time.Millisecond) {
 		if s.killer != nil {
 			if err := s.killer.write("1"); err != nil {
@@ -66,14 +71,6 @@ func (s *Slot) kill(v1 []string, spare func(pid int) bool) error {
 		}
 		if empty {
 			return nil
-		}
-		if left > 0 && !stopped {
-			// Killing by list loses against a program that forks faster than we
-			// read, so forking ends first.
-			if err := s.stopForks(); err != nil {
-				return err
-			}
-			stopped = true
 		}
 		if time.Now().After(end) {
 			return fmt.Errorf("%d processes do not end", max(left, 1))
