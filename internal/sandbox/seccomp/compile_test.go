@@ -2,7 +2,10 @@ package seccomp
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
+
+	"golang.org/x/net/bpf"
 )
 
 // reference says what a diagram means, the slow way.
@@ -177,6 +180,39 @@ func TestLongJumps(t *testing.T) {
 		}
 		if a := ask(uint32(count), 0); a != KillProcess {
 			t.Fatalf("%d branches: the number after the last: %v", count, a)
+		}
+	}
+}
+
+// Bridging one way of a jump moves the other a step further away.
+func TestJumpWithBothWaysAtTheEdgeOfReach(t *testing.T) {
+	for fill := maxSkip - 3; fill <= maxSkip+3; fill++ {
+		for _, taken := range []bool{true, false} {
+			e := emitter{nodes: map[*node]int{}, leaves: map[Action]int{}}
+			first := e.add(bpf.RetConstant{Val: uint32(RefuseEPERM)})
+			second := e.add(bpf.RetConstant{Val: uint32(Allow)})
+			for range fill {
+				e.add(bpf.RetConstant{Val: uint32(KillProcess)})
+			}
+			want := [2]Action{Allow, RefuseEPERM}
+			if taken {
+				e.jump(bpf.JumpEqual, 0, second, first)
+			} else {
+				want[0], want[1] = want[1], want[0]
+				e.jump(bpf.JumpEqual, 0, first, second)
+			}
+			e.add(bpf.LoadAbsolute{Off: 0, Size: 4})
+			slices.Reverse(e.code)
+			vm, err := bpf.NewVM(e.code)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for nr, w := range want {
+				got, err := vm.Run([]byte{0, 0, 0, byte(nr)})
+				if err != nil || Action(uint32(got)) != w {
+					t.Errorf("%d instructions between, yes is the nearer: %v, word %d: %v, %v; want %v", fill, taken, nr, Action(uint32(got)), err, w)
+				}
+			}
 		}
 	}
 }
