@@ -20,6 +20,7 @@
 // The environment variables, all others named BELLJAR_ are noted as unknown:
 //
 //	BELLJAR_CONFIG      the file of --config, where the flag is not given
+//	BELLJAR_STATE_DIR   the folder for the journal, where audit.path is not set
 //	BELLJAR_WORKSPACE   workspace.path
 //	BELLJAR_MCP_CONFIG  mcp.config
 //	BELLJAR_MINIMUM     sandbox.minimum

@@ -47,7 +47,7 @@ func userFolder(env map[string]string) string {
 
 // environment lays the variables over the tree. An empty one counts as not set.
 func (l *loader) environment(env map[string]string) {
-	known := map[string]bool{"BELLJAR_CONFIG": true, "BELLJAR_CI": true}
+	known := map[string]bool{"BELLJAR_CONFIG": true, "BELLJAR_STATE_DIR": true, "BELLJAR_CI": true}
 	for _, v := range variables {
 		known[v.name] = true
 		text := env[v.name]

@@ -218,7 +218,7 @@ func TestUnknownVariable(t *testing.T) {
 
 func TestNearest(t *testing.T) {
 	list := []string{"claude-code", "claude-desktop", "cursor", "vscode", "windsurf"}
-	for word, want := range map[string]string{"claude": "claude-code", "curser": "cursor", "VSCode": "vscode", "emacs": "", "windsruf": "windsurf"} {
+	for word, want := range map[string]string{"claude": "claude-code", "curser": "cursor", "VSCode": "vscode", "emacs": "", "windsruf": "windsurf", "vsocde": "vscode"} {
 		got := Nearest(word, list)
 		if want == "" && len(got) > 0 || want != "" && (len(got) == 0 || got[0] != want) {
 			t.Errorf("Nearest(%q) = %v, want %q", word, got, want)

@@ -8,6 +8,9 @@ import (
 // Nearest gives the words of a list that a misspelt word may have meant, nearest
 // first, at most three.
 func Nearest(word string, list []string) []string {
+	if len(word) > 100 {
+		return nil // no slip of a finger
+	}
 	type scored struct {
 		word string
 		away int
@@ -17,7 +20,7 @@ func Nearest(word string, list []string) []string {
 	for _, w := range list {
 		away := distance(word, strings.ToLower(w))
 		// A third of the word may be wrong; a beginning is always a hint.
-		if away <= max(1, len(word)/3) || len(word) > 2 && strings.HasPrefix(strings.ToLower(w), word) {
+		if away <= (len(word)+2)/3 || len(word) > 2 && strings.HasPrefix(strings.ToLower(w), word) {
 			near = append(near, scored{w, away})
 		}
 	}
@@ -29,22 +32,28 @@ func Nearest(word string, list []string) []string {
 	return words
 }
 
-// distance counts the letters to insert, delete or replace (Levenshtein).
+// distance counts the letters to insert, delete, replace or swap with their
+// neighbour (optimal string alignment).
 func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	var before []int
+	last := make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
 	}
 	for i := range len(a) {
-		corner := row[0]
+		row := make([]int, len(b)+1)
 		row[0] = i + 1
 		for j := range len(b) {
-			cost := corner
-			if a[i] != b[j] {
-				cost = 1 + min(corner, row[j], row[j+1])
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
 			}
-			corner, row[j+1] = row[j+1], cost
+			row[j+1] = min(last[j]+cost, last[j+1]+1, row[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
 		}
+		before, last = last, row
 	}
-	return row[len(b)]
+	return last[len(b)]
 }

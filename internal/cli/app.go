@@ -1,0 +1,180 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/belljar/belljar"
+	"github.com/belljar/belljar/internal/audit"
+	"github.com/belljar/belljar/internal/output"
+	"golang.org/x/term"
+)
+
+// Engine is what the commands need of an open jar.
+type Engine interface {
+	// Run makes one run. events, if not nil, is called from one goroutine at a
+	// time and not after Run has returned.
+	Run(ctx context.Context, req *belljar.Request, events func(belljar.Event)) (*belljar.Result, error)
+	// Tools gives every tool there is, sorted by name, and why a script of this
+	// selection and fence may not call some of them; the errors name sources that
+	// could not be asked.
+	Tools(ctx context.Context, selection, fence []string) ([]Tool, []error)
+	Checks(ctx context.Context) []belljar.Check
+	Records(ctx context.Context, f audit.Filter) ([]belljar.Record, error)
+	// Close gives everything back. The journal has all records when it returns.
+	Close() error
+}
+
+// Tool is a tool as one run sees it. Why is empty when a script may call it.
+type Tool struct {
+	belljar.Tool
+	Signature string
+	Why       string // in words
+	Code      string // stable code of Why
+}
+
+// app is one call of the command.
+type app struct {
+	in     *os.File
+	out    io.Writer
+	err    io.Writer
+	outTTY bool
+	errTTY bool
+	dir    string // working directory
+	env    []string
+	open   func(ctx context.Context, s *settings, log *slog.Logger) (Engine, error)
+	// signals gets the signals that cancel; nil in tests that send none.
+	signals <-chan os.Signal
+	exit    func(code int) // of the second signal
+}
+
+// Main runs the command of this process and gives its exit code.
+func Main() int {
+	dir, err := os.Getwd()
+	if err != nil {
+		dir = "." // a folder that is gone; what needs it will say so
+	}
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	// A reader of stdout that goes away is an error of the write, which ends the
+	// run in order, and not a signal that leaves everything lying about.
+	signal.Ignore(syscall.SIGPIPE)
+	a := &app{
+		in: os.Stdin, out: os.Stdout, err: os.Stderr,
+		outTTY: term.IsTerminal(1), errTTY: term.IsTerminal(2),
+		dir: dir, env: os.Environ(), open: openJar,
+		signals: signals, exit: os.Exit,
+	}
+	return a.run(context.Background(), os.Args[1:])
+}
+
+// exitError is an ending with a code whose words, if any, have been said.
+type exitError int
+
+func (e exitError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// usageError is a mistyped command line.
+type usageError struct {
+	text string
+}
+
+func (e *usageError) Error() string { return e.text }
+
+// run executes one command line.
+func (a *app) run(ctx context.Context, args []string) int {
+	ctx, stop := a.cancelOnSignal(ctx)
+	defer stop()
+	root := a.root()
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return 0
+	}
+	if code, ok := errors.AsType[exitError](err); ok {
+		return int(code)
+	}
+	if errors.Is(err, syscall.EPIPE) {
+		return codeNoReader
+	}
+	isRun := cmd.Name() == "run"
+	if usage, ok := a.usage(cmd, err); ok {
+		a.say("%s", usage.text)
+		if isRun {
+			a.resultIfJSON(args, belljar.Refuse(belljar.CodeBadRequest, "", "%s", usage.text))
+			return belljar.Codes[belljar.CodeBadRequest].Exit
+		}
+		return 2
+	}
+	if isRun {
+		return a.runFailed(args, err)
+	}
+	a.say("%s", sentence(err))
+	return 1
+}
+
+// say writes one line of talk. What it tells may hold names from anywhere.
+func (a *app) say(format string, args ...any) {
+	text := output.NeutralString(fmt.Sprintf(format, args...))
+	fmt.Fprintf(a.err, "belljar: %s\n", strings.TrimRight(text, "\n"))
+}
+
+// sentence is what a person reads of an error: cause, then the next step.
+func sentence(err error) string {
+	if r, ok := errors.AsType[*belljar.Refusal](err); ok {
+		return r.Error()
+	}
+	return err.Error()
+}
+
+// getenv looks a variable up in the environment of this call.
+func (a *app) getenv(name string) string {
+	for _, kv := range slices.Backward(a.env) {
+		if value, ok := strings.CutPrefix(kv, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// errCancelled is the cause of a run that a signal cancelled.
+type errCancelled struct{ signal os.Signal }
+
+func (e errCancelled) Error() string { return "cancelled by " + e.signal.String() }
+
+// cancelOnSignal gives a context that the first signal cancels; the second ends
+// the process at once, and the kernel what it had started.
+func (a *app) cancelOnSignal(ctx context.Context) (context.Context, func()) {
+	if a.signals == nil {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	done := make(chan struct{})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for first := true; ; first = false {
+			select {
+			case s := <-a.signals:
+				if !first {
+					a.exit(codeCancelled)
+				}
+				cancel(errCancelled{s})
+			case <-done:
+				return
+			}
+		}
+	}()
+	return ctx, func() {
+		close(done)
+		<-ended
+		cancel(nil)
+	}
+}

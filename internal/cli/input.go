@@ -1,0 +1,219 @@
+package cli
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/belljar/belljar"
+	"github.com/belljar/belljar/internal/language"
+	"github.com/belljar/belljar/languages"
+)
+
+const (
+	maxSource = 4 << 20   // bytes read of a source; the engine's own bound is lower
+	maxInput  = 256 << 20 // bytes read of one --file; the disk limit is lower
+	maxStdin  = 1 << 20
+)
+
+// request makes a Request of the command line and the files it names.
+func (a *app) request(ctx context.Context, f *runFlags, file string) (*belljar.Request, error) {
+	req := &belljar.Request{
+		Kind: f.kind(), Lang: f.lang, Args: f.args, Limits: f.limits,
+		Isolation: belljar.Level(f.isolation), Session: f.session, Caller: "cli",
+		Tools: f.tools,
+	}
+	if f.fence != nil {
+		req.Fence = []string{} // an empty fence is the tightest, not none
+		for _, name := range f.fence {
+			if name != "" {
+				req.Fence = append(req.Fence, name)
+			}
+		}
+	}
+	if err := a.readSource(ctx, req, file); err != nil {
+		return nil, err
+	}
+	if req.Lang == "" {
+		lang, err := guessLanguage(file, req.Source)
+		if err != nil {
+			return nil, err
+		}
+		req.Lang = lang
+	}
+	for _, kv := range f.env {
+		k, v, ok := strings.Cut(kv, "=")
+		if !ok {
+			return nil, belljar.Refuse(belljar.CodeBadEnv, "Write --env NAME=VALUE.", "--env %s has no value.", kv)
+		}
+		if req.Env == nil {
+			req.Env = map[string]string{}
+		}
+		req.Env[k] = v
+	}
+	for _, spec := range f.files {
+		in, err := readInput(spec)
+		if err != nil {
+			return nil, err
+		}
+		req.Files = append(req.Files, in)
+	}
+	var err error
+	req.Stdin, err = a.readStdin(ctx, f.stdin, file == "-")
+	return req, err
+}
+
+func (f *runFlags) kind() belljar.Kind {
+	switch {
+	case f.script:
+		return belljar.KindScript
+	case f.snippet:
+		return belljar.KindSnippet
+	case f.workspace != "" || f.mcpConfig != "" || len(f.tools) > 0:
+		return belljar.KindScript
+	}
+	return belljar.KindSnippet
+}
+
+func (a *app) readSource(ctx context.Context, req *belljar.Request, file string) error {
+	if file == "-" {
+		text, err := readAll(ctx, a.in, maxSource)
+		if errors.Is(err, errTooLong) {
+			return belljar.Refuse(belljar.CodeSourceTooLarge, "Move data out of the source and give it with --file.", "The source on stdin has more than %d bytes.", maxSource)
+		}
+		req.Source = string(text)
+		return err
+	}
+	text, err := readFile(file, maxSource)
+	if errors.Is(err, errTooLong) {
+		return belljar.Refuse(belljar.CodeSourceTooLarge, "Move data out of the source and give it with --file.", "%s has more than %d bytes.", file, maxSource)
+	}
+	if err != nil {
+		return belljar.Refuse(belljar.CodeBadRequest, "Name a file that can be read, or - for stdin.", "Cannot read %s: %v.", file, bare(err))
+	}
+	req.Source = string(text)
+	// Tracebacks then show the name that the user knows.
+	if base := filepath.Base(file); plainName(base) {
+		req.Name = base
+	}
+	return nil
+}
+
+// plainName tells whether a name needs no thought in a path or on a command line.
+func plainName(name string) bool {
+	if name == "" || len(name) > 100 || name[0] == '.' || name[0] == '-' {
+		return false
+	}
+	for _, r := range name {
+		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-+", r)) {
+			return false
+		}
+	}
+	return true
+}
+
+// guessLanguage goes by the file's extension, then by the #! line.
+func guessLanguage(file, source string) (string, error) {
+	reg, err := language.Open(languages.FS)
+	if err != nil {
+		return "", err
+	}
+	if l := reg.ByExtension(file); l != nil {
+		return l.Name, nil
+	}
+	if l := reg.ByShebang(source); l != nil {
+		return l.Name, nil
+	}
+	if strings.TrimSpace(source) == "" {
+		return "", nil // that it is empty is the better answer
+	}
+	where := "the name " + filepath.Base(file)
+	if file == "-" {
+		where = "stdin"
+	}
+	return "", belljar.Refuse(belljar.CodeUnknownLanguage, "Name it with --lang.", "Cannot tell the language from %s, and there is no #! line that says.", where)
+}
+
+// readInput reads SRC[:NAME]. A file whose own name has a colon wins.
+func readInput(spec string) (belljar.File, error) {
+	src, name := spec, ""
+	if _, err := os.Lstat(spec); err != nil {
+		if i := strings.LastIndexByte(spec, ':'); i > 0 {
+			src, name = spec[:i], spec[i+1:]
+		}
+	}
+	if name == "" {
+		name = filepath.Base(src)
+	}
+	data, err := readFile(src, maxInput)
+	if err != nil {
+		return belljar.File{}, belljar.Refuse(belljar.CodeBadRequest, "Name a file that can be read.", "Cannot read --file %s: %v.", src, bare(err))
+	}
+	if utf8.Valid(data) {
+		return belljar.File{Name: name, Content: string(data)}, nil
+	}
+	return belljar.File{Name: name, Content: base64.StdEncoding.EncodeToString(data), Encoding: "base64"}, nil
+}
+
+var errTooLong = errors.New("it is too large")
+
+func readFile(path string, most int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return nil, errors.New("it is a folder")
+	}
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(data)) > most {
+		err = errTooLong
+	}
+	return data, err
+}
+
+// bare takes path and operation out of an error: the sentence has the path.
+func bare(err error) error {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		return pe.Err
+	}
+	return err
+}
+
+// readAll reads to the end, or until the call is cancelled.
+func readAll(ctx context.Context, in *os.File, most int64) ([]byte, error) {
+	if in == nil {
+		return nil, nil
+	}
+	type read struct {
+		data []byte
+		err  error
+	}
+	done := make(chan read, 1)
+	// The goroutine has no owner that waits: a read of a terminal or a pipe cannot
+	// be interrupted. It ends with its stream or with the process.
+	go func() {
+		data, err := io.ReadAll(io.LimitReader(in, most+1))
+		done <- read{data, err}
+	}()
+	select {
+	case r := <-done:
+		if r.err != nil {
+			return nil, fmt.Errorf("read stdin: %w", r.err)
+		}
+		if int64(len(r.data)) > most {
+			return nil, errTooLong
+		}
+		return r.data, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
