@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -69,20 +70,24 @@ func (w *watcher) peak() int64 { return w.most.Load() }
 // exact and dearer figure is taken only when the cheap one is above the limit.
 func measure(pid int, limit int64) int64 {
 	tree := descendants(pid)
-	files := int64(0)
+	files := memoryFiles(tree)
 	if len(tree) > 1 {
-		files = writtenBytes(tree[1])
+		files += writtenBytes(tree[1])
 	}
 	sum := files
 	for _, p := range tree {
-		sum += resident(p)
+		sum += fieldKB(p, "status", "RssAnon:") + fieldKB(p, "status", "RssShmem:")
 	}
 	if sum <= limit {
 		return sum
 	}
 	sum = files
 	for _, p := range tree {
-		sum += proportional(p)
+		if exact := fieldKB(p, "smaps_rollup", "Pss_Anon:") + fieldKB(p, "smaps_rollup", "Pss_Shmem:"); exact > 0 {
+			sum += exact
+		} else {
+			sum += fieldKB(p, "status", "RssAnon:") + fieldKB(p, "status", "RssShmem:")
+		}
 	}
 	return sum
 }
@@ -112,42 +117,47 @@ func descendants(pid int) []int {
 	return list
 }
 
-var pageSize = int64(os.Getpagesize())
-
-// resident is the memory of one process that no file backs.
-func resident(pid int) int64 {
-	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
+// fieldKB reads one field of a file of /proc/<pid> that is given in kB, in bytes;
+// 0 when the process is gone or may not be read.
+func fieldKB(pid int, file, field string) int64 {
+	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/" + file)
 	if err != nil {
 		return 0
-	}
-	f := bytes.Fields(raw)
-	if len(f) < 3 {
-		return 0
-	}
-	all, err1 := strconv.ParseInt(string(f[1]), 10, 64)
-	shared, err2 := strconv.ParseInt(string(f[2]), 10, 64)
-	if err1 != nil || err2 != nil {
-		return 0
-	}
-	return (all - shared) * pageSize
-}
-
-// proportional is the same, with shared pages divided among those that share
-// them. It falls back to the resident figure where it may not be read.
-func proportional(pid int) int64 {
-	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/smaps_rollup")
-	if err != nil {
-		return resident(pid)
 	}
 	for line := range bytes.Lines(raw) {
-		if rest, ok := bytes.CutPrefix(line, []byte("Pss_Anon:")); ok {
+		if rest, ok := bytes.CutPrefix(line, []byte(field)); ok {
 			if f := bytes.Fields(rest); len(f) > 0 {
 				kb, _ := strconv.ParseInt(string(f[0]), 10, 64)
 				return kb * 1024
 			}
 		}
 	}
-	return resident(pid)
+	return 0
+}
+
+// memoryFiles is what open files in memory (memfd_create) hold: they belong to no
+// file system of the run, and are in no resident set until they are mapped.
+func memoryFiles(tree []int) int64 {
+	var sum int64
+	seen := map[uint64]bool{}
+	for _, p := range tree {
+		dir := "/proc/" + strconv.Itoa(p) + "/fd/"
+		list, err := os.ReadDir(dir)
+		if err != nil {
+			continue
+		}
+		for _, e := range list {
+			if to, err := os.Readlink(dir + e.Name()); err != nil || !strings.HasPrefix(to, "/memfd:") {
+				continue
+			}
+			var st unix.Stat_t
+			if unix.Stat(dir+e.Name(), &st) == nil && !seen[st.Ino] {
+				seen[st.Ino] = true
+				sum += st.Blocks * 512
+			}
+		}
+	}
+	return sum
 }
 
 // writtenBytes is what the run keeps in its writable file system, which is memory

@@ -15,8 +15,10 @@ import (
 )
 
 // ops are the few things that a recorded tree in a temporary folder cannot do by
-// itself: a new group has its control files at once, and goes away with them.
+// itself: a new group has its control files at once, goes away with them, and may
+// belong to somebody else.
 type ops struct {
+	owned func(uid uint32) bool // a group of that user was handed to us
 	mkdir func(path string) error
 	rmdir func(path string) error
 	wrote func(path, value string) // sees each write; nil outside tests
@@ -24,6 +26,8 @@ type ops struct {
 
 func kernelOps() *ops {
 	return &ops{
+		// Root owns nearly everything, so for root it means nothing.
+		owned: func(uid uint32) bool { return uid != 0 && int(uid) == os.Geteuid() },
 		mkdir: func(path string) error { return os.Mkdir(path, 0o755) },
 		rmdir: func(path string) error {
 			if err := unix.Rmdir(path); err != nil {

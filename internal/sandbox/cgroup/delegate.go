@@ -37,14 +37,14 @@ func (s standing) delegated() bool {
 // or the top of the host's tree, which is no service's own.
 func (s standing) usable() bool { return s.delegated() || s.writable && s.top }
 
-func (h *hierarchy) standing(group string, configured bool) (standing, error) {
+func (o *ops) standing(h *hierarchy, group string, configured bool) (standing, error) {
 	dir := h.path(group)
 	s := standing{configured: configured, top: group == "/"}
 	var st unix.Stat_t
 	if err := unix.Stat(dir, &st); err != nil {
 		return s, &fs.PathError{Op: "stat", Path: dir, Err: err}
 	}
-	s.owned = st.Uid != 0 && int(st.Uid) == os.Geteuid()
+	s.owned = o.owned(st.Uid)
 	if s.top {
 		// Only the true root group has no type.
 		_, err := os.Lstat(filepath.Join(dir, "cgroup.type"))
@@ -79,7 +79,7 @@ func (o *ops) placeV2(h *hierarchy, self owner, parent string, why reasons) *pla
 	}
 	var failed error
 	for _, group := range slices.Compact(candidates) {
-		s, err := h.standing(group, parent != "")
+		s, err := o.standing(h, group, parent != "")
 		switch {
 		case err != nil:
 			failed = errors.Join(failed, explain(err))

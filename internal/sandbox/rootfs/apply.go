@@ -3,6 +3,7 @@ package rootfs
 import (
 	"encoding/binary"
 	"fmt"
+	"path"
 	"strconv"
 
 	"github.com/belljar/belljar/internal/sandbox/initproc"
@@ -75,8 +76,13 @@ func (p *Plan) Own(t *initproc.Table, own Own) {
 		}
 		b.mount("show "+v.target, v.source, v.target, "", unix.MS_BIND, "")
 	}
+	made := map[string]bool{"/tmp": true}
+	for _, l := range p.Late {
+		b.mkdirs(l.Target, made)
+		b.mount("bind "+l.Target, l.Source, l.Target, "", unix.MS_BIND|unix.MS_REC, "")
+	}
 	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
-	b.mount("mount /proc", "proc", "/proc", "proc", flags, "")
+	b.mount("mount /proc", "proc", "/proc", "proc", flags|unix.MS_RDONLY, "")
 	for _, m := range p.Masks {
 		if m.IsDir {
 			b.mount("mask "+m.Target, "tmpfs", m.Target, "tmpfs", flags|unix.MS_RDONLY, "size=0,nr_inodes=1")
@@ -84,7 +90,6 @@ func (p *Plan) Own(t *initproc.Table, own Own) {
 			b.mount("mask "+m.Target, "/dev/null", m.Target, "", unix.MS_BIND, "")
 		}
 	}
-	b.setattr("make /proc read-only", "/proc", false, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
 }
 
 // at is AT_FDCWD as an argument.
@@ -106,6 +111,8 @@ func (b *builder) step(s Step) {
 	case OpProc:
 		if !b.opt.Devices {
 			b.mount("keep /proc in sight", hostTree+s.Target, s.Target, "", unix.MS_BIND|unix.MS_REC, "")
+			b.setattr("make the host's /proc read-only", s.Target, true,
+				unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
 		}
 	}
 }
@@ -131,6 +138,15 @@ func (b *builder) device(s Step) {
 
 func (b *builder) mkdir(name string, mode uint64) {
 	b.t.Call("make "+name, 0, unix.SYS_MKDIRAT, at, b.t.String(name), mode)
+}
+
+func (b *builder) mkdirs(name string, made map[string]bool) {
+	if made[name] {
+		return
+	}
+	b.mkdirs(path.Dir(name), made)
+	made[name] = true
+	b.mkdir(name, 0o755)
 }
 
 func (b *builder) mount(step, source, target, fstype string, flags uintptr, data string) {

@@ -35,6 +35,9 @@ type Step struct {
 // Plan is the shared root of runs, in the order of making.
 type Plan struct {
 	Steps []Step
+	// Late are toolchain folders below /tmp: the run's own /tmp would cover them, so
+	// the shared root has them elsewhere and Own shows them again.
+	Late []Step
 	// Masks are the files and folders of a run's own /proc that are hidden.
 	Masks []Mask
 	made  map[string]bool // folders that exist by then
@@ -141,7 +144,14 @@ func (p *Plan) With(toolchain []string, assets map[string][]byte) (*Plan, error)
 		if err := checkToolchain(dir); err != nil {
 			return nil, err
 		}
-		if !q.covered(dir) {
+		switch {
+		case q.covered(dir):
+		case strings.HasPrefix(dir, "/tmp/"):
+			at := fmt.Sprintf("/opt/belljar/toolchain/%d", len(q.Late))
+			q.dir(at)
+			q.add(Step{Op: OpBind, Target: at, Source: dir, IsDir: true})
+			q.Late = append(q.Late, Step{Op: OpBind, Target: dir, Source: at, IsDir: true})
+		default:
 			q.bind(dir, true)
 		}
 	}
