@@ -36,5 +36,8 @@ func (j *Journal) Checks(ctx context.Context) []belljar.Check {
 		}
 	}
 	c.Meaning = fmt.Sprintf("%s is writable and holds %d records in %.1f MiB.", j.path, count, float64(bytes)/(1<<20))
+	if why := j.foldErr.Load(); why != nil {
+		c.State, c.Meaning, c.Remedy = belljar.CheckWarn, c.Meaning+" Its log grows: "+why.Reason, why.Hint
+	}
 	return []belljar.Check{c}
 }

@@ -38,6 +38,8 @@ type Journal struct {
 	openErr error
 	// failing is why the last commit did not succeed; nil when it did.
 	failing atomic.Pointer[belljar.Refusal]
+	// foldErr is why the log could not be folded into the file; doctor shows it.
+	foldErr atomic.Pointer[belljar.Refusal]
 	// held counts records that wait for another try.
 	held atomic.Int64
 

@@ -470,3 +470,31 @@ func BenchmarkOneRun(b *testing.B) {
 		}
 	}
 }
+
+// The log must stay short also when every process writes once and ends: each new
+// one reads all of it.
+func TestLogStaysShort(t *testing.T) {
+	cfg := Config{Path: place(t)}
+	r := call("run_1", "x")
+	r.Args = `{"a":"` + strings.Repeat("x", maxArgs-100) + `"}`
+	for range 30 {
+		j, err := Open(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 25 { // 100 KiB, one commit or few
+			if err := j.Append(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(cfg.Path + "-wal"); err != nil || info.Size() > maxLog+1<<19 {
+			t.Fatalf("log: %v, %v", info, err)
+		}
+	}
+	if n := len(list(t, open(t, cfg), Filter{Limit: 1e6})); n != 30*25 {
+		t.Errorf("%d records", n)
+	}
+}

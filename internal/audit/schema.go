@@ -87,14 +87,13 @@ func connect(path string) (*database, error) {
 }
 
 func (s *store) setUp(path string) error {
-	// The log is folded into the file every 256 pages (1 MiB): a start that finds
-	// no other process reads what is left of the log, so a longer one would make
-	// each `belljar run` slower. NORMAL waits for the disk only then: what was
-	// committed survives the death of the process, not the loss of power.
+	// NORMAL waits for the disk only when the log is folded into the file, which
+	// fold does: what was committed survives the death of the process, not the loss
+	// of power.
 	if err := retryBusy(func() error { return s.db.exec("PRAGMA journal_mode=WAL") }); err != nil {
 		return err
 	}
-	if err := s.db.exec("PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=256"); err != nil {
+	if err := s.db.exec("PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=0"); err != nil {
 		return err
 	}
 	if err := retryBusy(s.migrate); err != nil {
@@ -200,6 +199,23 @@ func (s *store) write(records []belljar.Record, retain time.Duration) error {
 		return errors.Join(err, s.rollback())
 	}
 	return nil
+}
+
+// maxLog is how long the log may grow. A start that finds no other process reads
+// all of it, so a longer one would make each `belljar run` slower.
+const maxLog = 1 << 20
+
+// fold moves the log into the file when it is long, and empties it. SQLite's own
+// way to do that never empties the log of processes that commit only once. A
+// reader that is in the way is not waited for: the next commit tries again.
+func (s *store) fold(path string) error {
+	info, err := os.Stat(path + "-wal")
+	if err != nil || info.Size() < maxLog {
+		return err
+	}
+	s.db.wait(0)
+	defer s.db.wait(int32(busyWait / time.Millisecond))
+	return s.db.exec("PRAGMA wal_checkpoint(TRUNCATE)")
 }
 
 // pruneStep bounds what one commit takes away, and so how long it lasts.

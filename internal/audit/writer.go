@@ -90,6 +90,20 @@ func (w *writer) serve(it item) {
 	for _, ack := range acks {
 		ack <- err
 	}
+	if err == nil {
+		w.fold()
+	}
+}
+
+// fold keeps the log short, after everybody has an answer. What was committed is
+// safe whether or not it succeeds; when it does not, a full disk for instance, the
+// commits that follow will tell.
+func (w *writer) fold() {
+	if err := w.store.fold(w.path); err != nil {
+		w.j.foldErr.Store(w.j.refusal(err))
+		return
+	}
+	w.j.foldErr.Store(nil)
 }
 
 // commit writes what is held. After a failure it is still held, and the next item
