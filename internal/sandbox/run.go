@@ -252,6 +252,7 @@ func (r *run) supervise(ctx context.Context, reports <-chan report) (*Exit, erro
 				exit.Wait = rep.status.Wait
 				exit.Usage.CPUMS = ms(rep.status.User + rep.status.System)
 				exit.Usage.PeakMemoryBytes = rep.status.MaxRSS
+				exit.Faults = rep.status.Faults
 				exit.Usage.WallMS = ms(time.Since(started))
 				return exit, nil
 			case errors.Is(rep.err, initproc.ErrGone):

@@ -71,5 +71,8 @@ type Exit struct {
 	Usage     belljar.Usage
 	Isolation belljar.Isolation
 	Denials   []belljar.Denial
-	Start     time.Duration // from the call of Run until the program's first instruction
+	// Faults are the minor page faults of the program, of its children that it
+	// waited for, and of setting the sandbox up: a measure of cost without noise.
+	Faults int64
+	Start  time.Duration // from the call of Run until the program's first instruction
 }

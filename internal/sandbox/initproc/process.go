@@ -43,6 +43,7 @@ type Status struct {
 	User    time.Duration // of the program and those of its children it waited for
 	System  time.Duration
 	MaxRSS  int64 // bytes, of the largest single process
+	Faults  int64 // minor page faults, those of setting the sandbox up included
 }
 
 // ErrGone says that PID 1 ended without a word: it was killed.
@@ -64,7 +65,7 @@ func (p *Process) Next() (Status, error) {
 	case kindStarted:
 		return Status{Started: true}, nil
 	case kindExited:
-		return Status{Wait: syscall.WaitStatus(r.a), User: r.user, System: r.sys, MaxRSS: r.maxRSS}, nil
+		return Status{Wait: syscall.WaitStatus(r.a), User: r.user, System: r.sys, MaxRSS: r.maxRSS, Faults: r.faults}, nil
 	case kindFailed:
 		return Status{}, &StepError{Step: p.table.Name(int(r.a)), Errno: syscall.Errno(r.b)}
 	}

@@ -28,7 +28,7 @@ const (
 )
 
 const (
-	recordSize  = 40
+	recordSize  = 48
 	requestSize = 168
 	killMessage = 0x6c6c696b
 )
@@ -41,6 +41,7 @@ type record struct {
 	user   time.Duration
 	sys    time.Duration
 	maxRSS int64 // bytes
+	faults int64
 }
 
 func parseRecord(b []byte) record {
@@ -48,7 +49,7 @@ func parseRecord(b []byte) record {
 	us := func(off int) time.Duration { return time.Duration(ne.Uint64(b[off:])) * time.Microsecond }
 	return record{
 		kind: ne.Uint32(b), a: int32(ne.Uint32(b[4:])), b: int64(ne.Uint64(b[8:])),
-		user: us(16), sys: us(24), maxRSS: int64(ne.Uint64(b[32:])) * 1024,
+		user: us(16), sys: us(24), maxRSS: int64(ne.Uint64(b[32:])) * 1024, faults: int64(ne.Uint64(b[40:])),
 	}
 }
 

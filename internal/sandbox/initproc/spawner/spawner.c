@@ -61,7 +61,7 @@ struct record {
 	__u32 kind;
 	__s32 a;
 	__s64 b;
-	__s64 user_us, sys_us, maxrss_kb;
+	__s64 user_us, sys_us, maxrss_kb, minflt;
 };
 enum { SPAWNED = 1, REAPED, REFUSED, FAILED, STARTED, EXITED, READY };
 
@@ -96,7 +96,7 @@ struct msghdr {
 };
 struct cmsg { unsigned long len; __s32 level, type; __s32 fd[MAXFD]; };
 struct pollfd_ { __s32 fd; __s16 events, revents; };
-struct rusage_ { __s64 utime[2], stime[2], maxrss, rest[13]; };
+struct rusage_ { __s64 utime[2], stime[2], maxrss, ix, id, is, minflt, rest[9]; };
 
 #if defined(__x86_64__)
 static long sys(long n, long a, long b, long c, long d, long e, long f) {
@@ -153,6 +153,7 @@ static void tell(int fd, __u32 kind, __s32 a, __s64 b, struct rusage_ *ru) {
 	r.user_us = ru ? ru->utime[0] * 1000000 + ru->utime[1] : 0;
 	r.sys_us = ru ? ru->stime[0] * 1000000 + ru->stime[1] : 0;
 	r.maxrss_kb = ru ? ru->maxrss : 0;
+	r.minflt = ru ? ru->minflt : 0;
 	if (fd == CTL) S6(__NR_sendto, fd, &r, sizeof r, MSG_NOSIGNAL, 0, 0);
 	else S3(__NR_write, fd, &r, sizeof r);
 }
@@ -196,7 +197,7 @@ static void program(void) { walk(); die(126); }
 // program's raw wait status and ends; the kernel then ends everything that is
 // left in the namespace.
 static void reap(long program_pid) {
-	struct rusage_ ru;
+	struct rusage_ ru, own;
 	__s32 status;
 	S3(__NR_close_range, 0, req.status_fd - 1, 0);
 	S3(__NR_close_range, req.status_fd + 1, ~0U, 0);
@@ -206,6 +207,8 @@ static void reap(long program_pid) {
 		if (pid == program_pid) break;
 		if (pid < 0 && pid != -EINTR) die(125);
 	}
+	S2(__NR_getrusage, 0 /* RUSAGE_SELF */, &own);
+	ru.minflt += own.minflt; // the price of the sandbox belongs to the run
 	tell(report_fd, EXITED, status, 0, &ru);
 	die(0);
 }
