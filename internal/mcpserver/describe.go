@@ -58,7 +58,7 @@ func (s *Server) describe(tools []belljar.Tool) string {
 	}
 	line("Time limit: %s. Nothing persists between calls: no variables, no files. Only what the script prints comes back. No network.", limit)
 	line("")
-	line("Tools, called by keyword: tools.NAME(arg=value). A failed call raises ToolError.")
+	line("Tools, called by keyword: tools.NAME(arg=value). A failed call raises tools.ToolError.")
 	if len(tools) == 0 {
 		line("(none)")
 	}
@@ -87,7 +87,7 @@ func example(tools []belljar.Tool) []string {
 	}
 	for _, t := range tools {
 		if t.Name == "search_files" && t.Source == "builtin" {
-			return []string{`hits = tools.search_files(pattern="def main")`, "print(len(hits.splitlines()), hits[:200])"}
+			return []string{`hits = tools.search_files(pattern="deprecated")`, `print(len(hits), sorted({h["path"] for h in hits})[:10])`}
 		}
 	}
 	return []string{fmt.Sprintf("answers = [tools.%s(...) for _ in range(20)]", tools[0].Name), "print(sum(len(str(a)) for a in answers))"}

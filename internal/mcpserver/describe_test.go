@@ -54,7 +54,7 @@ func TestDescription(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got := New(tt.opt).describe(tt.tools)
 			golden(t, "description-"+strings.ReplaceAll(tt.name, " ", "-")+".txt", got+"\n")
-			_, list, _ := strings.Cut(got, "raises ToolError.\n")
+			_, list, _ := strings.Cut(got, "raises tools.ToolError.\n")
 			if n := strings.Count(list, "  # "); n != min(len(tt.tools), maxToolLines) {
 				t.Errorf("%d signatures for %d tools", n, len(tt.tools))
 			}
