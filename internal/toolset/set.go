@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -274,7 +273,7 @@ func (l *local) run(ctx context.Context, args json.RawMessage) (v belljar.Value,
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			v, err = belljar.Value{}, &panicError{value: p, stack: debug.Stack()}
+			v, err = belljar.Value{}, fmt.Errorf("the tool panicked: %v", p)
 		}
 	}()
 	if v, err = l.call(ctx, full); err != nil {
@@ -288,12 +287,3 @@ func (l *local) run(ctx context.Context, args json.RawMessage) (v belljar.Value,
 	}
 	return v, nil
 }
-
-// panicError tells a script nothing of the panic; the stack is for whoever
-// unwraps it.
-type panicError struct {
-	value any
-	stack []byte
-}
-
-func (e *panicError) Error() string { return "the tool stopped on a fault of its own" }

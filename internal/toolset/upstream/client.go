@@ -29,6 +29,7 @@ type Config struct {
 	StartTimeout time.Duration // 0: 30 s, for the process to start and answer
 	CallTimeout  time.Duration // 0: 60 s, for one call, a start included
 	MaxMessage   int           // 0: 16 MiB, of one message from the server
+	ProbeTimeout time.Duration // 0: 10 s, for server/discover, which older servers may ignore
 	Grace        time.Duration // 0: 1 s, between the steps of ending it
 }
 
@@ -41,6 +42,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxMessage == 0 {
 		c.MaxMessage = 16 << 20
+	}
+	if c.ProbeTimeout == 0 {
+		c.ProbeTimeout = 10 * time.Second
 	}
 	if c.Grace == 0 {
 		c.Grace = time.Second

@@ -28,9 +28,6 @@ const (
 	maxOpen = 64
 	// writeWait is how long a server may leave its stdin unread.
 	writeWait = 30 * time.Second
-	// probeWait is how long server/discover may go unanswered. Older servers
-	// should refuse it, and some just keep silent.
-	probeWait = 10 * time.Second
 )
 
 // A wire is the server's side of the pipes.
@@ -58,7 +55,7 @@ const (
 type conn struct {
 	wire   wire
 	limit  int           // bytes of one message
-	probe  time.Duration // probeWait, but in tests
+	probe  time.Duration // for server/discover: older servers should refuse it, and some keep silent
 	write  chan struct{} // held while writing
 	in     chan jsonrpc.Message
 	closed chan struct{} // closed with fault set
@@ -77,9 +74,9 @@ type conn struct {
 
 var _ mcp.Connection = (*conn)(nil)
 
-func newConn(w wire, limit int) *conn {
+func newConn(w wire, limit int, probe time.Duration) *conn {
 	c := &conn{
-		wire: w, limit: limit, probe: probeWait,
+		wire: w, limit: limit, probe: probe,
 		write: make(chan struct{}, 1), in: make(chan jsonrpc.Message),
 		closed: make(chan struct{}), eof: make(chan struct{}),
 		captures: map[jsonrpc.ID]*capture{},

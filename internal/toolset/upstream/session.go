@@ -19,6 +19,7 @@ type session struct {
 	conn *conn
 	mcp  *mcp.ClientSession
 	dead chan struct{} // closed when the process has been reaped
+	why  error         // why the handshake failed, where conn does not know better
 }
 
 // pipes are the server's stdin and stdout as one wire.
@@ -30,10 +31,7 @@ func (w pipes) SetWriteDeadline(t time.Time) error { return w.p.stdin.SetWriteDe
 
 func (w pipes) Close() error { return errors.Join(w.p.stdin.Close(), w.p.stdout.Close()) }
 
-var (
-	errNoHandshake = errors.New("did not finish the MCP handshake")
-	errStartSlow   = errors.New("did not finish the MCP handshake in time")
-)
+var errStartSlow = errors.New("did not finish the MCP handshake in time")
 
 // openSession starts the server and greets it.
 func openSession(ctx context.Context, cfg Config) (*session, error) {
@@ -41,7 +39,7 @@ func openSession(ctx context.Context, cfg Config) (*session, error) {
 	if err != nil {
 		return nil, &Failure{Server: cfg.Name, What: "could not be started: " + plain.Line(err.Error(), 300)}
 	}
-	s := &session{cfg: cfg, proc: proc, conn: newConn(pipes{proc}, cfg.MaxMessage), dead: make(chan struct{})}
+	s := &session{cfg: cfg, proc: proc, conn: newConn(pipes{proc}, cfg.MaxMessage, cfg.ProbeTimeout), dead: make(chan struct{})}
 
 	ctx, cancel := context.WithTimeout(ctx, cfg.StartTimeout)
 	defer cancel()
@@ -60,10 +58,15 @@ func openSession(ctx context.Context, cfg Config) (*session, error) {
 		return s, nil
 	}
 	stop()
-	if err == nil {
-		err = errNoHandshake
+	// The SDK closes the connection when the handshake fails, so that the cause
+	// kept there may say no more than that.
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		s.why = errStartSlow
+	case ctx.Err() == nil && err != nil:
+		s.why = fmt.Errorf("did not finish the MCP handshake: %s", plain.Line(err.Error(), 300))
 	}
-	s.conn.fail(fmt.Errorf("%w: %s", errNoHandshake, plain.Line(err.Error(), 300)))
+	s.conn.fail(errClosed)
 	s.bury()
 	return nil, s.failure()
 }
@@ -121,6 +124,9 @@ func (s *session) ended(ctx context.Context) bool {
 func (s *session) failure() *Failure {
 	f := &Failure{Server: s.cfg.Name}
 	cause := s.conn.cause()
+	if s.why != nil && errors.Is(cause, errClosed) {
+		cause = s.why
+	}
 	switch {
 	case cause == nil || errors.Is(cause, errGone) || errors.Is(cause, errEnded):
 		f.What = fmt.Sprintf("ended by itself (%v)", s.proc.err)
