@@ -24,18 +24,19 @@ type feature struct {
 // features is the closed list of names for [Need]. A probe tells by trying, not
 // by looking at versions.
 var features = map[string]feature{
-	"root":          {needRoot, "run the tests as root"},
-	"userns":        {needUserns, "allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0)"},
-	"cgroup-memory": {func() error { return needCgroup("memory") }, "run as root, or in a delegated control group (systemd-run --user --scope -p Delegate=yes)"},
-	"cgroup-pids":   {func() error { return needCgroup("pids") }, "run as root, or in a delegated control group (systemd-run --user --scope -p Delegate=yes)"},
-	"python":        {needProgram("python3"), "apt-get install python3"},
-	"debian-python": {needFile("/usr/bin/python3"), "apt-get install python3"},
-	"node":          {needProgram("node"), "install Node.js 20 or later"},
-	"npm":           {needProgram("npm"), "install Node.js 20 or later with npm"},
-	"gcc":           {needProgram("gcc"), "apt-get install gcc libc6-dev"},
-	"git":           {needProgram("git"), "apt-get install git"},
-	"npm-peers":     {needPeers, "npm install --prefix DIR @modelcontextprotocol/server-filesystem @modelcontextprotocol/server-memory @modelcontextprotocol/server-everything, then set BELLJAR_TEST_NPM=DIR"},
-	"inspector":     {needPeer("@modelcontextprotocol/inspector"), "npm install --prefix DIR @modelcontextprotocol/inspector@1.0.3, then set BELLJAR_TEST_NPM=DIR"},
+	"root":              {needRoot, "run the tests as root"},
+	"userns":            {needUserns, "allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0)"},
+	"cgroup-memory":     {func() error { return needCgroup("memory") }, "run as root, or in a delegated control group (systemd-run --user --scope -p Delegate=yes)"},
+	"cgroup-pids":       {func() error { return needCgroup("pids") }, "run as root, or in a delegated control group (systemd-run --user --scope -p Delegate=yes)"},
+	"python":            {needProgram("python3"), "apt-get install python3"},
+	"debian-python":     {needFile("/usr/bin/python3"), "apt-get install python3"},
+	"node":              {needProgram("node"), "install Node.js 20 or later"},
+	"npm":               {needProgram("npm"), "install Node.js 20 or later with npm"},
+	"gcc":               {needProgram("gcc"), "apt-get install gcc libc6-dev"},
+	"git":               {needProgram("git"), "apt-get install git"},
+	"npm-peers":         {needPeers, "npm install --prefix DIR @modelcontextprotocol/server-filesystem @modelcontextprotocol/server-memory @modelcontextprotocol/server-everything, then set BELLJAR_TEST_NPM=DIR"},
+	"spawner-compilers": {needSpawnerCompilers, "apt-get install gcc-x86-64-linux-gnu gcc-aarch64-linux-gnu on Debian 12 (gcc 12.2.0)"},
+	"inspector":         {needPeer("@modelcontextprotocol/inspector"), "npm install --prefix DIR @modelcontextprotocol/inspector@1.0.3, then set BELLJAR_TEST_NPM=DIR"},
 }
 
 // probes remembers each answer: some probes start a process.
@@ -114,6 +115,21 @@ func needProgram(name string) func() error {
 		_, err := exec.LookPath(name)
 		return err
 	}
+}
+
+// needSpawnerCompilers wants the very compilers that made the committed spawner:
+// another version gives other bytes for the same source.
+func needSpawnerCompilers() error {
+	for _, name := range []string{"x86_64-linux-gnu-gcc", "aarch64-linux-gnu-gcc"} {
+		out, err := exec.Command(name, "-dumpfullversion").Output()
+		if err != nil {
+			return err
+		}
+		if v := strings.TrimSpace(string(out)); v != "12.2.0" {
+			return fmt.Errorf("%s has version %s, not 12.2.0", name, v)
+		}
+	}
+	return nil
 }
 
 func needFile(path string) func() error {
