@@ -16,24 +16,33 @@ import (
 // got all it asked for; a nil value puts nothing.
 type rule func(base, asked any) (value any, whole bool)
 
-// narrowing is every key that a belljar.toml in the working directory may set.
-// "*" stands for one free name. What is not here is ignored.
+// narrowing is every key that a belljar.toml in the working directory may set,
+// beside policy.tools. What is not here is ignored. Where a rule has a default, it
+// is that of the part itself.
 var narrowing = []struct {
 	key  string
 	rule rule
 }{
 	{"policy.deny", union},
 	{"policy.max_calls_per_run", lower(1000)},
+	// Not limits.ceiling and limits.language: they go before the limits of a kind,
+	// so a value below the default can still widen what was configured there.
 	{"limits.script.timeout", shorter("30s")},
 	{"limits.snippet.timeout", shorter("5s")},
-	{"limits.compile.timeout", shorter("25s")},
-	{"limits.*.memory", smaller("512MiB")},
-	{"limits.*.processes", lower(64)},
-	{"limits.*.disk", smaller("64MiB")},
-	{"limits.*.output_bytes", smaller("16MiB")},
+	{"limits.script.memory", smaller("512MiB")},
+	{"limits.snippet.memory", smaller("512MiB")},
+	{"limits.script.processes", lower(64)},
+	{"limits.snippet.processes", lower(64)},
+	{"limits.script.disk", smaller("64MiB")},
+	{"limits.snippet.disk", smaller("64MiB")},
+	{"limits.script.inodes", lower(10000)},
+	{"limits.snippet.inodes", lower(10000)},
+	{"limits.script.output_bytes", smaller("16MiB")},
+	{"limits.snippet.output_bytes", smaller("16MiB")},
 	{"limits.script.output_chars", lower(6000)},
 	{"limits.snippet.output_chars", lower(20000)},
-	{"limits.*.open_files", lower(1024)},
+	{"limits.script.open_files", lower(1024)},
+	{"limits.snippet.open_files", lower(1024)},
 	{"sandbox.minimum", higher},
 	{"audit.required", demanded},
 }
@@ -81,22 +90,12 @@ func (l *loader) narrow(path string) {
 }
 
 func ruleFor(key string) rule {
-	parts := strings.Split(key, ".")
 	for _, n := range narrowing {
-		pattern := strings.Split(n.key, ".")
-		if len(pattern) == len(parts) && !slices.ContainsFunc(indices(parts), func(i int) bool { return pattern[i] != "*" && pattern[i] != parts[i] }) {
+		if n.key == key {
 			return n.rule
 		}
 	}
 	return nil
-}
-
-func indices(list []string) []int {
-	out := make([]int, len(list))
-	for i := range out {
-		out[i] = i
-	}
-	return out
 }
 
 // narrowTools keeps, of the tools in force, those that the file names too.

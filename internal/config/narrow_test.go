@@ -33,6 +33,9 @@ func TestNarrowing(t *testing.T) {
 		{"more memory", "", "[limits.script]\nmemory = \"1GiB\"\n", func(c sample) any { return c.Limits["script"].Memory }, "", "limits.script.memory"},
 		{"memory that is none", "", "[limits.script]\nmemory = \"lots\"\n", func(c sample) any { return c.Limits["script"].Memory }, "", "limits.script.memory"},
 
+		{"a ceiling could lift a configured limit", "[limits.script]\nprocesses = 5\n", "[limits.ceiling]\nprocesses = 60\n",
+			func(c sample) any { return c.Limits["ceiling"].Processes }, int64(0), "limits.ceiling.processes"},
+
 		{"denies are added", "[policy]\ndeny = [\"a\"]\n", "[policy]\ndeny = [\"b\", \"a\"]\n", func(c sample) any { return c.Policy.Deny }, []string{"a", "b"}, ""},
 		{"denies cannot be emptied", "[policy]\ndeny = [\"a\"]\n", "[policy]\ndeny = []\n", func(c sample) any { return c.Policy.Deny }, []string{"a"}, ""},
 		{"extra tools", "", "[policy]\nextra_tools = [\"drop_table\"]\n", func(c sample) any { return c.Policy.ExtraTools }, []string(nil), "policy.extra_tools"},
