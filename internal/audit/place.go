@@ -73,7 +73,7 @@ func prepare(path string) (string, error) {
 func trusted(folder string, info fs.FileInfo) error {
 	if !ownedByUs(info, true) {
 		return &placeError{fmt.Sprintf("its folder %s belongs to another user", folder),
-			"Set audit.path to a file in a folder of your own."}
+			"Set audit.path, or BELLJAR_STATE_DIR, to a place of your own."}
 	}
 	if writableByOthers(info) {
 		return &placeError{fmt.Sprintf("others may write to its folder %s", folder),

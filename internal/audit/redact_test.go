@@ -45,6 +45,7 @@ func TestArgs(t *testing.T) {
 		{"no keys, but shapes", Config{Redact: []string{}}, `{"password":"x","k":"AKIAABCDEFGHIJKLMNOP"}`, `{"password":"x","k":"[redacted]"}`},
 		{"configured secret", Config{Secrets: []string{"correct horse"}}, `{"a":"say correct horse twice","b":["correct horse"]}`, `{"a":"say [redacted] twice","b":["[redacted]"]}`},
 		{"configured secret, escaped", Config{Secrets: []string{"p\"w<é>\\x"}}, `{"a":"p\"w\u003c\u00e9>\\x"}`, `{"a":"[redacted]"}`},
+		{"configured secret as a number", Config{Secrets: []string{"87654321"}}, `{"pin":87654321,"n":8765}`, `{"pin":"[redacted]","n":8765}`},
 		{"short secrets are ignored", Config{Secrets: []string{"true", "12345", "  a  "}}, `{"a":true,"b":"12345"}`, `{"a":true,"b":"12345"}`},
 		{"longer secret first", Config{Secrets: []string{"abcdef", "abcdefghij"}}, `{"a":"abcdefghij"}`, `{"a":"[redacted]"}`},
 		{"no document", Config{}, "rm\x00 -rf", `"rm\u0000 -rf"`},

@@ -81,7 +81,11 @@ func (p *scrubber) value(depth int) bool {
 		return ok
 	default:
 		lit, ok := p.literal()
-		if ok {
+		switch {
+		case !ok:
+		case p.r.secrets != nil && p.r.secrets.Replace(lit) != lit: // a number can be a secret, too
+			p.out = append(p.out, `"`+redacted+`"`...)
+		default:
 			p.out = append(p.out, lit...)
 		}
 		return ok
