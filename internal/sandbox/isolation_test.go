@@ -269,3 +269,22 @@ print(sorted(os.listdir(".")), open("/dev/null").read() == "", len(os.urandom(4)
 		}
 	})
 }
+
+// TestNetworkIsFresh: the network is made ahead of a run, so it must be shown that
+// no run gets one that another has used.
+func TestNetworkIsFresh(t *testing.T) {
+	bothWays(t, func(t *testing.T, h *Host) {
+		for i := range 3 {
+			o := python(t, h, `
+import socket
+print([l.split()[1] for l in open("/proc/net/dev") if "lo:" in l])
+s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen()
+c = socket.create_connection(s.getsockname()); c.sendall(b"x" * 1000); c.close()
+print([int(l.split()[1]) > 1000 for l in open("/proc/net/dev") if "lo:" in l])
+`)
+			if o.out != "['0']\n[True]\n" {
+				t.Errorf("run %d: %q %s", i, o.out, o.err)
+			}
+		}
+	})
+}

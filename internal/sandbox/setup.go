@@ -20,7 +20,7 @@ const initOverhead = 1
 // root prepares the calls by which a slot's spawner moves into the root that its
 // runs share.
 func (h *Host) root(plan *rootfs.Plan) *initproc.Table {
-	t := &initproc.Table{}
+	t := initproc.New()
 	t.Call("clear the umask", 0, unix.SYS_UMASK, 0)
 	preferForKilling(t)
 	if h.privileged {
@@ -33,6 +33,7 @@ func (h *Host) root(plan *rootfs.Plan) *initproc.Table {
 		writeProc(t, "uid_map", rootfs.IDMap(rootfs.UID, h.uid))
 	}
 	plan.Shared(t, rootfs.Options{Base: h.base, Devices: h.privileged})
+	network(t)
 	return t
 }
 
@@ -46,9 +47,9 @@ func (h *Host) root(plan *rootfs.Plan) *initproc.Table {
 // In both cases the workspace is filled by the run's own identity, limits and
 // capabilities go after everything that needs them, and the filter is last.
 func (h *Host) setup(slot *slot, s *Spec) *initproc.Request {
-	t := &initproc.Table{}
+	t := initproc.New()
 	req := &initproc.Request{Table: t, CgroupFD: slot.cgroupFD(), CloneFlags: unix.CLONE_NEWNS | unix.CLONE_NEWPID |
-		unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP}
+		unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP} // the network: see network
 	own := rootfs.Own{DiskBytes: s.Limits.DiskBytes, Inodes: s.Limits.Inodes}
 
 	armDeath(t)
@@ -58,7 +59,7 @@ func (h *Host) setup(slot *slot, s *Spec) *initproc.Request {
 		req.GIDMap = req.UIDMap
 		own.Owner = slot.id
 		preferForKilling(t)
-		network(t)
+		nameHost(t)
 		slot.plan.Own(t, own)
 		t.Call("make the user namespace", 0, unix.SYS_UNSHARE, unix.CLONE_NEWUSER)
 		t.Maps()
@@ -72,7 +73,7 @@ func (h *Host) setup(slot *slot, s *Spec) *initproc.Request {
 		req.DenySetgroups = true
 		own.Owner = rootfs.UID
 		t.Maps()
-		network(t)
+		nameHost(t)
 		slot.plan.Own(t, own)
 	}
 	t.Call("set the umask", 0, unix.SYS_UMASK, 0o022)
@@ -113,15 +114,22 @@ func writeProc(t *initproc.Table, name, value string) {
 	t.Call(step, initproc.Use(0), unix.SYS_CLOSE, 0)
 }
 
-// network brings the loopback interface up; the new namespace has no other. Then
-// it names the host.
+// network gives the spawner a new network namespace, and brings its loopback
+// interface up; it has no other. The spawner walks this once when it starts and
+// again after every run, so that each run is born into a network that nothing has
+// used, and none has to wait for the dearest of the namespaces. A spawner that
+// fails at it is thrown away.
 func network(t *initproc.Table) {
 	var ifreq [40]byte
 	copy(ifreq[:], "lo")
 	binary.NativeEndian.PutUint16(ifreq[16:], unix.IFF_UP|unix.IFF_RUNNING)
+	t.Call("make a network namespace", 0, unix.SYS_UNSHARE, unix.CLONE_NEWNET)
 	t.Call("open a socket for loopback", initproc.Store, unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	t.Call("bring loopback up", initproc.Use(0), unix.SYS_IOCTL, 0, unix.SIOCSIFFLAGS, t.Bytes(ifreq[:]))
 	t.Call("close the socket for loopback", initproc.Use(0), unix.SYS_CLOSE, 0)
+}
+
+func nameHost(t *initproc.Table) {
 	name := rootfs.Name
 	t.Call("name the host", 0, unix.SYS_SETHOSTNAME, t.String(name), uint64(len(name)))
 	t.Call("name the domain", 0, unix.SYS_SETDOMAINNAME, t.String(""), 0)

@@ -101,7 +101,9 @@ func (s *slot) settle(p *initproc.Process) bool {
 	case <-ctx.Done():
 		return false
 	}
-	if !s.spawner.Healthy() {
+	next := &initproc.Table{}
+	network(next)
+	if s.spawner.Walk(next) != nil {
 		return false
 	}
 	if s.group == nil {

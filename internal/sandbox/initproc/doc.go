@@ -20,6 +20,9 @@
 //	  |                          |                            | exit: the kernel ends    |
 //	  |<-- REAPED ---------------|<---------------------------| all that is left         |
 //
+// Between runs the spawner can be told to walk a table itself ([Spawner.Walk]):
+// what it changes about itself, its next children inherit.
+//
 // Any system call of the table that fails ends the child with FAILED (index,
 // errno); the engine knows the name of each index and renders the sentence.
 //

@@ -95,21 +95,23 @@ func Start(root *Table) (*Spawner, error) {
 	if root == nil {
 		return s, nil
 	}
-	if err := s.move(root); err != nil {
+	if err := s.Walk(root); err != nil {
 		s.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
-// move lets the spawner walk the table of its root.
-func (s *Spawner) move(root *Table) error {
-	table, size, err := root.memfd()
+// Walk lets the spawner itself walk a table, between runs: what it changes about
+// itself, its next children inherit. A call that failed is a [*StepError], and
+// then the spawner has ended.
+func (s *Spawner) Walk(t *Table) error {
+	table, size, err := t.memfd()
 	if err != nil {
 		return err
 	}
 	defer unix.Close(table)
-	p := &Process{s: s, table: root, spawned: make(chan spawnResult, 2), reaped: make(chan struct{})}
+	p := &Process{s: s, table: t, spawned: make(chan spawnResult, 2), reaped: make(chan struct{})}
 	s.mu.Lock()
 	s.current = p
 	s.mu.Unlock()

@@ -47,6 +47,11 @@ type Table struct {
 	names []string
 }
 
+// New makes a table with room for an ordinary run.
+func New() *Table {
+	return &Table{data: make([]byte, 0, 8<<10), ops: make([]byte, 0, 160*opSize), names: make([]string, 0, 160)}
+}
+
 // Bytes puts b into the table's memory and returns its address.
 func (t *Table) Bytes(b []byte) uint64 {
 	for len(t.data)%8 != 0 {
