@@ -2,6 +2,7 @@ package audit
 
 import (
 	"encoding/json"
+	"math"
 	"net/url"
 	"regexp"
 	"slices"
@@ -17,7 +18,8 @@ const (
 	maxSummary   = 200  // characters of Record.Summary
 	maxArgs      = 4096 // bytes of Record.Args, about: closing brackets come on top
 	maxField     = 200  // characters of the other texts of a record
-	slack        = 512  // bytes beyond the kept part; every shape is known by fewer
+	edge         = 256  // bytes by which any shape is known for what it is
+	slack        = 2 * edge
 	maxKeysKnown = 1024 // keys whose verdict is remembered; scripts choose them
 )
 
@@ -91,8 +93,8 @@ func secretForms(secrets []string) []string {
 			continue
 		}
 		escaped, _ := json.Marshal(trimmed) // a string always has a JSON form
-		quoted := quote(nil, trimmed)
-		out = append(out, trimmed, oneLine(trimmed), string(escaped[1:len(escaped)-1]), string(quoted[1:len(quoted)-1]),
+		ours, _ := appendEscaped(nil, trimmed, math.MaxInt)
+		out = append(out, trimmed, oneLine(trimmed), string(escaped[1:len(escaped)-1]), string(ours),
 			url.QueryEscape(trimmed), url.PathEscape(trimmed))
 	}
 	slices.SortFunc(out, func(a, b string) int {
@@ -126,7 +128,7 @@ func (r *Redactor) Summary(s string) string {
 	}
 	out := r.Text(oneLine(raw))
 	if cut {
-		out = dropLastWord(out)
+		out = r.dropEdge(out)
 	}
 	return firstRunes(out, maxSummary)
 }
@@ -141,7 +143,7 @@ func (r *Redactor) Args(s string) string {
 	if out, ok := r.json(s, maxArgs); ok {
 		return out
 	}
-	return string(quote(nil, r.fit(s, maxArgs)))
+	return string(r.quote(nil, s, maxArgs))
 }
 
 // secretKey reports whether values under this key are left out.
@@ -167,8 +169,8 @@ func (r *Redactor) secretKey(key string) bool {
 	return verdict
 }
 
-// window is the part of a text that is looked at when its first n bytes are kept:
-// long enough that a secret which reaches into them is known for what it is.
+// window is the part of a text that is looked at when about its first n bytes are
+// kept: long enough that a secret which reaches into them is known for what it is.
 func (r *Redactor) window(s string, n int) (part string, cut bool) {
 	n += slack + r.longest
 	if len(s) <= n {
@@ -180,29 +182,31 @@ func (r *Redactor) window(s string, n int) (part string, cut bool) {
 	return s[:n], true
 }
 
-// fit redacts a text and cuts it to n bytes with a mark.
-func (r *Redactor) fit(s string, n int) string {
+// quote appends a text as a JSON string of at most about n bytes, redacted, with a
+// mark when it is cut.
+func (r *Redactor) quote(out []byte, s string, n int) []byte {
 	raw, cut := r.window(s, n)
-	out := r.Text(raw)
+	text := r.Text(raw)
 	if cut {
-		out = dropLastWord(out)
+		text = r.dropEdge(text)
 	}
-	if !cut && len(out) <= n {
-		return out
+	out = append(out, '"')
+	out, whole := appendEscaped(out, text, n)
+	if cut || !whole {
+		out = append(out, cutMark(len(s))...)
 	}
-	if len(out) > n {
-		for n > 0 && !utf8.RuneStart(out[n]) {
-			n--
-		}
-		out = out[:n]
-	}
-	return out + cutMark(len(s))
+	return append(out, '"')
 }
 
-// dropLastWord takes away what may be the beginning of a secret whose end was not
-// looked at.
-func dropLastWord(s string) string {
-	return s[:strings.LastIndexFunc(s, unicode.IsSpace)+1]
+// dropEdge takes away the end of a window's text, where a secret may begin that
+// could not be known for what it is. Without a secret in the window at least the
+// wanted part remains.
+func (r *Redactor) dropEdge(s string) string {
+	n := max(len(s)-edge-r.longest, 0)
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
 }
 
 // oneLine turns line breaks, tabs and other control characters into single spaces

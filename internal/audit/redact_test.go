@@ -87,6 +87,8 @@ func TestArgsBounds(t *testing.T) {
 		{"deep", deep.String(), "[nested too deeply]"},
 		{"long key", `{"` + long + `":1}`, "bytes in all]"},
 		{"long text", long, "bytes in all]"},
+		{"what grows when it is escaped", strings.Repeat("\x01", 1<<16), `\u0001…[cut, 65536 bytes in all]`},
+		{"the same in a document", `{"a":"` + strings.Repeat(`\u0001`, 1<<16) + `"}`, `\u0001…[cut, 65536 bytes in all]`},
 		{"a long secret", `{"token":"` + long + `","b":1}`, `{"token":"[redacted]","b":1}`},
 	}
 	for _, c := range cases {
@@ -150,9 +152,13 @@ func TestShapes(t *testing.T) {
 	for name, secret := range secrets {
 		t.Run(name, func(t *testing.T) {
 			body := strings.TrimPrefix(secret, "-----BEGIN ")
+			doc, err := json.Marshal(map[string]string{"a": secret})
+			if err != nil {
+				t.Fatal(err)
+			}
 			for what, got := range map[string]string{
 				"text":    r.Text("before " + secret),
-				"args":    r.Args(string(quote([]byte(`{"a":`), secret)) + "}"),
+				"args":    r.Args(string(doc)),
 				"summary": r.Summary("before " + secret),
 			} {
 				if strings.Contains(got, body[len(body)/2:]) || !strings.Contains(got, redacted) {
@@ -213,6 +219,8 @@ func TestSummary(t *testing.T) {
 		{"not UTF-8", "a\xffb", "a\uFFFDb"},
 		{"exactly 200 characters", strings.Repeat("é", 200), strings.Repeat("é", 200)},
 		{"201 characters", strings.Repeat("é", 201), strings.Repeat("é", 200)},
+		{"long line without a space", strings.Repeat("x", 1<<16), strings.Repeat("x", 200)},
+		{"long JSON line", `{"k":1,"token":"abc","l":"` + strings.Repeat("x", 1<<16) + `"}`, `{"k":1,"token":[redacted],"l":"` + strings.Repeat("x", 169)},
 		{"secret key in a JSON answer", `{"user": "ann", "password": {"x": "hunter2"}}`, `{"user":"ann","password":"[redacted]"}`},
 		{"secret key in a text", "USER=ann\nPASSWORD=hunter2\n", "USER=ann PASSWORD=[redacted]"},
 		{"user and password in an address", "at https://ann:hunter2@example.org/x", "at https://[redacted]@example.org/x"},

@@ -76,7 +76,7 @@ func (p *scrubber) value(depth int) bool {
 	case '"':
 		s, ok := p.str()
 		if ok {
-			p.out = quote(p.out, p.r.fit(s, max(p.max-len(p.out), 32)))
+			p.out = p.r.quote(p.out, s, max(p.max-len(p.out), 32))
 		}
 		return ok
 	default:
@@ -112,7 +112,7 @@ func (p *scrubber) container(depth int) bool {
 			if object {
 				p.out = append(p.out, `"…":`...)
 			}
-			p.out = quote(p.out, cutMark(len(p.in)))
+			p.out = append(p.out, `"`+cutMark(len(p.in))+`"`...)
 			p.done = true
 			break
 		}
@@ -146,7 +146,7 @@ func (p *scrubber) member(object bool, depth int) bool {
 	if !ok || !p.take(':') {
 		return false
 	}
-	p.out = append(quote(p.out, p.r.fit(key, maxField)), ':')
+	p.out = append(p.r.quote(p.out, key, maxField), ':')
 	if p.r.secretKey(key) {
 		p.out = append(p.out, `"`+redacted+`"`...)
 		return p.skip()
@@ -228,12 +228,16 @@ func (p *scrubber) skip() bool {
 
 func cutMark(of int) string { return "…[cut, " + strconv.Itoa(of) + " bytes in all]" }
 
-// quote appends s as a JSON string. Unlike json.Marshal it leaves <, > and &
-// as they are: the journal is read by people.
-func quote(out []byte, s string) []byte {
+// appendEscaped appends s as it stands inside a JSON string, up to about n bytes;
+// whole is false when there was more. Unlike json.Marshal it leaves <, > and & as
+// they are: the journal is read by people.
+func appendEscaped(out []byte, s string, n int) (_ []byte, whole bool) {
 	const hex = "0123456789abcdef"
-	out = append(out, '"')
+	start := len(out)
 	for i := 0; i < len(s); {
+		if len(out)-start >= n {
+			return out, false
+		}
 		if c := s[i]; c < utf8.RuneSelf {
 			switch {
 			case c == '"' || c == '\\':
@@ -250,9 +254,9 @@ func quote(out []byte, s string) []byte {
 			i++
 			continue
 		}
-		c, n := utf8.DecodeRuneInString(s[i:])
+		c, size := utf8.DecodeRuneInString(s[i:])
 		out = utf8.AppendRune(out, c) // U+FFFD for what is no UTF-8
-		i += n
+		i += size
 	}
-	return append(out, '"')
+	return out, true
 }
