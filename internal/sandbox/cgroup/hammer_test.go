@@ -148,7 +148,10 @@ func BenchmarkRun(b *testing.B) {
 	if err := cmd.Start(); err != nil {
 		b.Fatal(err)
 	}
-	defer cmd.Wait()
+	defer func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	}()
 	if err := s.Enter(cmd.Process.Pid); err != nil {
 		b.Fatal(err)
 	}

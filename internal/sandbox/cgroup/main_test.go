@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -22,6 +23,8 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	case "warden":
 		helperWarden()
+	case "both":
+		helperBoth()
 	case "owner":
 		helperOwner()
 	case "user":
@@ -50,6 +53,22 @@ func helperWarden() {
 			return
 		}
 	}
+}
+
+// helperBoth waits for a line, makes a child in the version 2 group that is its
+// descriptor 3, and tells its id and how it ended.
+func helperBoth() {
+	var line string
+	if _, err := fmt.Scanln(&line); err != nil {
+		panic(err)
+	}
+	sleep := exec.Command("sleep", "600")
+	sleep.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: 3}
+	if err := sleep.Start(); err != nil {
+		panic(err)
+	}
+	fmt.Println(sleep.Process.Pid)
+	fmt.Println(sleep.Wait())
 }
 
 // helperOwner makes a slot with a process in it, says so, and waits to be killed.
@@ -109,7 +128,13 @@ func useAll(cfg Config) userReport {
 	note("new slot", err)
 	if err == nil {
 		r.FD = s.FD()
-		note("enter", s.Enter(os.Getppid()))
+		sleep := exec.Command("sleep", "600")
+		note("start", sleep.Start())
+		defer func() {
+			sleep.Process.Kill()
+			sleep.Wait()
+		}()
+		note("enter", s.Enter(sleep.Process.Pid))
 		note("arm", s.Arm(Limits{MemoryBytes: 1 << 26, Processes: 8}))
 		r.Stats, err = s.Stats()
 		note("stats", err)

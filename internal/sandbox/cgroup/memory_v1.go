@@ -20,7 +20,7 @@ type memoryV1 struct {
 	most  *control // memory.max_usage_in_bytes; writing resets it
 	oom   *control
 
-	last int64 // the limit as set last; 0 before that (unlimited)
+	last int64 // the limit as set last; 0 before that (unlimited), -1 unknown
 }
 
 func openMemoryV1(o *ops, dir string) (memory, error) {
@@ -39,11 +39,28 @@ func (m *memoryV1) setLimit(bytes int64) error {
 	if bytes == m.last {
 		return nil
 	}
-	order := []*control{m.swap, m.limit}
-	if m.last == 0 || bytes < m.last {
-		order = []*control{m.limit, m.swap}
-	}
+	lowering, raising := []*control{m.limit, m.swap}, []*control{m.swap, m.limit}
+	last := m.last
 	m.last = -1 // unknown, should one of the two writes fail
+	var err error
+	switch {
+	case last < 0:
+		err = m.setInOrder(lowering, bytes)
+		if errors.Is(err, unix.EINVAL) {
+			err = m.setInOrder(raising, bytes)
+		}
+	case last == 0 || bytes < last:
+		err = m.setInOrder(lowering, bytes)
+	default:
+		err = m.setInOrder(raising, bytes)
+	}
+	if err == nil {
+		m.last = bytes
+	}
+	return err
+}
+
+func (m *memoryV1) setInOrder(order []*control, bytes int64) error {
 	for _, c := range order {
 		if c == nil {
 			continue
@@ -61,7 +78,6 @@ func (m *memoryV1) setLimit(bytes int64) error {
 			return err
 		}
 	}
-	m.last = bytes
 	return nil
 }
 

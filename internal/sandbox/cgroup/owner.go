@@ -52,14 +52,19 @@ func parseGroupName(name string) (o owner, part string, ok bool) {
 	if err != nil {
 		return owner{}, "", false
 	}
-	if n, err := strconv.ParseUint(f[2], 10, 31); f[2] != leafName && (err != nil || n == 0) {
-		return owner{}, "", false
+	part = f[2]
+	if part != leafName {
+		n, err := strconv.ParseUint(part, 10, 31)
+		if err != nil || n == 0 {
+			return owner{}, "", false
+		}
+		part = strconv.FormatUint(n, 10)
 	}
 	o = owner{pid: int(pid), start: start}
-	if o.groupName(f[2]) != name { // signs, leading zeros
+	if o.groupName(part) != name { // leading zeros
 		return owner{}, "", false
 	}
-	return o, f[2], true
+	return o, part, true
 }
 
 // alive reports whether the owner still runs, as far as our /proc shows it. A

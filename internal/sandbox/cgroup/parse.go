@@ -99,12 +99,12 @@ func parseSelf(data []byte) map[string]string {
 // is below. A group outside of it (as in a container without a cgroup namespace
 // of its own, or after a move by somebody else) counts as root itself.
 func beneath(root, group string) string {
+	if strings.HasPrefix(group, "/../") {
+		return "/" // above the root of our cgroup namespace
+	}
 	group = path.Clean(group)
 	switch {
 	case root == "/":
-		if strings.HasPrefix(group, "/..") {
-			return "/"
-		}
 		return group
 	case strings.HasPrefix(group, root+"/"):
 		return group[len(root):]

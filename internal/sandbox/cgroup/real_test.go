@@ -345,8 +345,13 @@ func TestRootTmpfsIsCounted(t *testing.T) {
 	if st := stats(t, s); st.OOMKills != 1 {
 		t.Errorf("stats %+v, want one kill", st)
 	}
-	if idle(t, s) {
-		t.Error("clean while the file is still charged to it")
+	short, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	if clean, err := s.Idle(short); clean || err != nil {
+		t.Error("clean while the file is still charged to it", err)
+	}
+	if err := s.Arm(Limits{MemoryBytes: 8 << 20, Processes: 16}); !errors.Is(err, syscall.EBUSY) {
+		t.Errorf("limit below what is in use: %v", err)
 	}
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
@@ -354,6 +359,7 @@ func TestRootTmpfsIsCounted(t *testing.T) {
 	if !idle(t, s) {
 		t.Error("not clean after the file is gone")
 	}
+	arm(t, s, 8, 16)
 }
 
 func TestRootKill(t *testing.T) {
@@ -424,6 +430,61 @@ func TestRootBornInVersion2Group(t *testing.T) {
 	}
 	if !idle(t, s) {
 		t.Error("not clean")
+	}
+}
+
+// The way of a host with version 1 controllers: limited by the spawner's groups,
+// ended by the version 2 group.
+func TestRootBornInBoth(t *testing.T) {
+	m := newManager(t, Config{Parent: newParent(t)})
+	if m.v2 == nil {
+		t.Fatal("this test needs cgroup2 mounted beneath /sys/fs/cgroup")
+	}
+	s := newSlot(t, m)
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), "BELLJAR_HELPER=both", quickExit)
+	cmd.Stderr = os.Stderr
+	cmd.ExtraFiles = []*os.File{os.NewFile(uintptr(s.FD()), "group")}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Enter(cmd.Process.Pid); err != nil {
+		t.Fatal(err)
+	}
+	arm(t, s, 128, 32)
+	if _, err := io.WriteString(in, "go\n"); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	if !lines.Scan() {
+		t.Fatal("no child")
+	}
+	groups, err := os.ReadFile("/proc/" + lines.Text() + "/cgroup")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := parseSelf(groups)
+	for _, c := range []string{"memory", "pids", "cpu", "cpuacct", ""} {
+		if g, ok := own[c]; ok && filepath.Base(g) != s.name {
+			t.Errorf("child is in %q of %q", g, c)
+		}
+	}
+	if err := s.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if !lines.Scan() || lines.Text() != "signal: killed" {
+		t.Errorf("child: %q", lines.Text())
+	}
+	if err := cmd.Wait(); err != nil { // ends by itself, so it was spared
+		t.Errorf("spawner: %v", err)
 	}
 }
 

@@ -197,7 +197,7 @@ func (s *Slot) Enter(pid int) error {
 const maxPids = 1 << 22
 
 // Arm sets the limits of the next run and starts its counting. The slot must be
-// idle. After an error it is not fit for a run.
+// idle. After an error it is not fit for a run until a later Arm succeeds.
 func (s *Slot) Arm(l Limits) error {
 	s.life.RLock()
 	defer s.life.RUnlock()

@@ -131,6 +131,44 @@ func TestRootSweep(t *testing.T) {
 	within(t, "end of the last process", func() bool { return gone(livingInside) })
 }
 
+// useAs goes through a manager's life as another user.
+func useAs(t *testing.T, uid uint32, parent string) (r userReport) {
+	t.Helper()
+	cmd := exec.Command("/proc/self/exe") // works where the path does not for that user
+	cmd.Env = append(os.Environ(), "BELLJAR_HELPER=user", quickExit, "BELLJAR_PARENT="+parent)
+	cmd.Stderr = os.Stderr
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(out, &r); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return r
+}
+
+// A user to whom root has given a group has all of it.
+func TestRootGroupGivenToUser(t *testing.T) {
+	parent := newParent(t)
+	hs, err := findHierarchies(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range hs {
+		for _, name := range []string{"", "cgroup.procs", "tasks"} {
+			if err := os.Chown(h.path(parent+"/"+name), 12345, 12345); err != nil && !(h.v2 && name == "tasks") {
+				t.Fatal(err)
+			}
+		}
+	}
+	r := useAs(t, 12345, parent)
+	if r.UID != 12345 || r.Version != 1 || len(r.Missing) != 0 || len(r.Errors) != 0 || !r.Idle {
+		t.Errorf("%+v", r)
+	}
+}
+
 // TestOrdinaryUser needs no root; with it, it becomes somebody else.
 func TestOrdinaryUser(t *testing.T) {
 	for _, parent := range []string{"", "/", "/belljar-there-is-none"} {
@@ -139,18 +177,7 @@ func TestOrdinaryUser(t *testing.T) {
 			if os.Geteuid() != 0 {
 				r = useAll(Config{Parent: parent})
 			} else {
-				cmd := exec.Command("/proc/self/exe") // works where the path does not for that user
-				cmd.Env = append(os.Environ(), "BELLJAR_HELPER=user", quickExit, "BELLJAR_PARENT="+parent)
-				cmd.Stderr = os.Stderr
-				cmd.Dir = "/"
-				cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 12345, Gid: 12345}}
-				out, err := cmd.Output()
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := json.Unmarshal(out, &r); err != nil {
-					t.Fatalf("%v: %s", err, out)
-				}
+				r = useAs(t, 12345, parent)
 			}
 			if len(r.Errors) != 0 {
 				t.Errorf("uid %d: %v", r.UID, r.Errors)
