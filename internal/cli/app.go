@@ -65,8 +65,9 @@ func Main() int {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	// A reader of stdout that goes away is an error of the write, which ends the
-	// run in order, and not a signal that leaves everything lying about.
-	signal.Ignore(syscall.SIGPIPE)
+	// run in order, and not a signal that leaves everything lying about. It is
+	// caught, not ignored: programs that we start would inherit the latter.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	a := &app{
 		in: os.Stdin, out: os.Stdout, err: os.Stderr,
 		outTTY: term.IsTerminal(1), errTTY: term.IsTerminal(2),

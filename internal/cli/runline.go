@@ -82,7 +82,10 @@ func size(n int64) string {
 
 func wall(ms float64) string {
 	d := time.Duration(ms * float64(time.Millisecond))
-	if d < time.Second {
+	switch {
+	case d < time.Millisecond:
+		return d.Round(time.Microsecond).String()
+	case d < time.Second:
 		return d.Round(100 * time.Microsecond).String()
 	}
 	return d.Round(10 * time.Millisecond).String()
