@@ -109,7 +109,7 @@ func (c claim) forms(name string) []string {
 	return out
 }
 
-// names gives every claim the name that scripts call it by. bound holds what was
+// assign gives every claim the name that scripts call it by. bound holds what was
 // given before and what local tools have (with an empty key); it is extended. A
 // claim that cannot be given a name is left out and named in errs.
 func assign(bound map[string]string, claims []claim) (given map[string]string, errs []error) {
@@ -129,11 +129,11 @@ func assign(bound map[string]string, claims []claim) (given map[string]string, e
 			continue
 		}
 		seen[c.key()] = true
+		wanted[c.name]++
 		if name, ok := held[c.key()]; ok {
 			given[c.key()] = name
 			continue
 		}
-		wanted[c.name]++
 		fresh = append(fresh, c)
 	}
 	// The order decides only who is left out when even the prefixed names

@@ -53,7 +53,7 @@ var bad = map[string]func() error{
 	"notifies": func() error {
 		return onCall(func(message) (any, bool) {
 			for {
-				if !send(map[string]any{"jsonrpc": "2.0", "method": "notifications/message", "params": map[string]any{"level": "info", "data": "x"}}) {
+				if _, err := os.Stdout.WriteString(strings.Repeat(`{"jsonrpc":"2.0","method":"notifications/message"}`+"\n", 1000)); err != nil {
 					return nil, false
 				}
 			}

@@ -58,6 +58,9 @@ type block struct {
 //   - anything else: a list in the server's order, texts as strings, the others
 //     as {type, ...} with bytes in base64
 func unwrap(raw json.RawMessage) (belljar.Value, error) {
+	if !utf8.Valid(raw) {
+		raw = bytes.ToValidUTF8(raw, []byte("\uFFFD"))
+	}
 	var r result
 	if err := json.Unmarshal(raw, &r); err != nil {
 		return belljar.Value{}, failed("the server's answer is no tool result")
@@ -135,9 +138,6 @@ func jsonValue(v json.RawMessage) belljar.Value {
 		if json.Unmarshal(v, &s) == nil {
 			return belljar.Value{Kind: belljar.ValueText, Data: []byte(s)}
 		}
-	}
-	if !utf8.Valid(v) {
-		v = bytes.ToValidUTF8(v, []byte("\uFFFD"))
 	}
 	return belljar.Value{Kind: belljar.ValueJSON, Data: v}
 }
