@@ -30,7 +30,8 @@ type world struct {
 	program func(ctx context.Context, s *sandbox.Spec, h bridge.Handler) (*sandbox.Exit, error)
 	tool    func(ctx context.Context, name string, args json.RawMessage) (belljar.Value, error)
 	find    func(ctx context.Context, l *language.Language) (*toolchain.Toolchain, error)
-	open    func() error // of a bridge
+	open    func() error            // of a bridge
+	cancel  context.CancelCauseFunc // ends the run's context, where a test needs it
 	journal *journal
 	metrics *metrics
 	log     *syncBuffer

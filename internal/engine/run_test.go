@@ -221,17 +221,12 @@ var waysOut = []struct {
 	}, status: "failed", stage: "toolchain", what: "the engine met an error of its own", logged: true},
 	{name: "cancelled in the sandbox before the start", change: func(w *world) {
 		w.program = func(ctx context.Context, _ *sandbox.Spec, _ bridge.Handler) (*sandbox.Exit, error) {
-			w.cancelNow()
+			w.cancel(errors.New("client went away"))
 			return nil, context.Cause(ctx)
 		}
 	}, status: "cancelled", stage: "admission", what: "cancelled"},
 	{name: "timed out", change: func(w *world) { w.program = exits(sandbox.CauseTimeout, 9) }, status: "timed_out", stage: "run", what: "within 30s"},
 }
-
-// cancelNow ends the context of the run; set by the test that walks the ways out.
-func (w *world) cancelNow() { cancelRun(errors.New("client went away")) }
-
-var cancelRun context.CancelCauseFunc
 
 func TestEveryWayOut(t *testing.T) {
 	for _, tt := range waysOut {
@@ -242,7 +237,7 @@ func TestEveryWayOut(t *testing.T) {
 			}
 			ctx, cancel := context.WithCancelCause(context.Background())
 			defer cancel(nil)
-			cancelRun = cancel
+			w.cancel = cancel
 			if tt.cancel {
 				cancel(errors.New("client went away"))
 			}

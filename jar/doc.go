@@ -1,0 +1,15 @@
+// Package jar runs programs under glass from Go: it makes the parts of Belljar and
+// joins them. Every surface (command line, MCP, HTTP) stands on it.
+//
+//	j, err := jar.Open(ctx, jar.WithWorkspace("."))
+//	...
+//	defer j.Close()
+//	res, err := j.Run(ctx, &belljar.Request{Source: "print(tools.list_dir(path='.'))"})
+//
+// A Jar is cheap to open: the sandbox, the audit journal and upstream servers are
+// opened when something first needs them. It needs no root and no daemon. A program
+// that embeds it can offer its own Go functions as tools with [WithFunc].
+//
+// Each run is recorded in the audit journal, by default in the user's state folder
+// (see [WithState]); a run that cannot be recorded is refused.
+package jar
