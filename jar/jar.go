@@ -137,6 +137,12 @@ func (j *Jar) Offered(ctx context.Context, selection, fence []string) ([]belljar
 	return j.policy.Offered(all, selection, fence), errs
 }
 
+// Decide tells whether a script may call a tool, given a request's Tools and Fence,
+// and if not, why.
+func (j *Jar) Decide(tool belljar.Tool, selection, fence []string) policy.Decision {
+	return j.policy.Decide(policy.Question{Via: policy.ViaScript, Tool: tool.Name, Forms: tool.Forms, Known: true, Selection: selection, Fence: fence})
+}
+
 // Limits bound one kind of run.
 type Limits = engine.Limits
 
