@@ -16,9 +16,16 @@ LANGUAGES = {
 COMMENT = {"Python": "#", "Shell": "#", "Ruby": "#", "Elixir": "#", "TOML": "#", "YAML": "#",
            "Erlang": "%", "SQL": "--", "Lua": "--"}
 PROSE = {"Markdown", "Text", "JSON", "HTML"}
+PASS_OVER = {"node_modules", "vendor", "third_party", "build", "dist", "target", "__pycache__"}
 MOST = 500  # files that are read
 
-paths = tools.find_files(pattern="**", max_results=100000)
+# Folder by folder, so that one with thousands of other people's files is never asked for.
+roots = [e["name"] for e in tools.list_dir(path=".")
+         if e["type"] == "folder" and e["name"][0] != "." and e["name"] not in PASS_OVER]
+paths = tools.find_files(pattern="./*", max_results=100000)
+for root in roots:
+    paths += tools.find_files(pattern="**", path=root, max_results=100000)
+paths = [p for p in paths if PASS_OVER.isdisjoint(p.split("/"))]
 known = [p for p in paths if os.path.splitext(p)[1].lower() in LANGUAGES]
 
 lines_by_language = collections.Counter()
@@ -45,10 +52,13 @@ for path in known[:MOST]:
         comments_by_file[path] = comments / len(lines)
 
 exported = collections.Counter()
+notes = collections.Counter()
 symbols = r"^(func (\([^)]*\) )?[A-Z]|type [A-Z]|def [a-z]|class [A-Z]|export |pub (fn|struct|enum) )"
-for hit in tools.search_files(pattern=symbols, max_results=20000):
-    exported[os.path.dirname(hit["path"]) or "."] += 1
-notes = tools.search_files(pattern=r"\b(TODO|FIXME)\b", max_results=1000)
+for root in roots:
+    for hit in tools.search_files(pattern=symbols, path=root, max_results=20000):
+        exported[os.path.dirname(hit["path"])] += 1
+    for hit in tools.search_files(pattern=r"\b(TODO|FIXME)\b", path=root, max_results=1000):
+        notes[hit["path"]] += 1
 
 
 def top(counter, n=4, form="{} ({:,})"):
@@ -63,7 +73,7 @@ print("Largest folders:  ", top(lines_by_folder))
 print("Largest files:    ", top(lines_by_file, 3))
 print("Public symbols:   ", top(exported))
 print("Most commented:   ", top(collections.Counter(comments_by_file), 3, "{} ({:.0%})"))
-print(f"Open notes:        {len(notes):,} in {len({n['path'] for n in notes}):,} files")
+print(f"Open notes:        {sum(notes.values()):,} in {len(notes):,} files")
 left = len(known) - MOST
 if left > 0 or unreadable:
     print(f"Not read:          {max(left, 0):,} more than {MOST}, {unreadable:,} that are no readable text")

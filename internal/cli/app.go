@@ -13,7 +13,7 @@ import (
 	"syscall"
 
 	"github.com/belljar/belljar"
-	"github.com/belljar/belljar/internal/audit"
+	"github.com/belljar/belljar/internal/mcpserver"
 	"github.com/belljar/belljar/internal/output"
 	"golang.org/x/term"
 )
@@ -28,7 +28,10 @@ type Engine interface {
 	// could not be asked.
 	Tools(ctx context.Context, selection, fence []string) ([]Tool, []error)
 	Checks(ctx context.Context) []belljar.Check
-	Records(ctx context.Context, f audit.Filter) ([]belljar.Record, error)
+	// LanguageOf guesses a language by file name or #! line; "" when neither says.
+	LanguageOf(file, source string) string
+	// Describe fills in what the MCP server tells its clients about runs.
+	Describe(opt *mcpserver.Options)
 	// Close gives everything back. The journal has all records when it returns.
 	Close() error
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/belljar/belljar"
-	"github.com/belljar/belljar/internal/audit"
+	"github.com/belljar/belljar/internal/mcpserver"
 )
 
 // fakeEngine plays a jar. run makes the result; it may send events.
@@ -41,9 +41,13 @@ func (e *fakeEngine) Tools(context.Context, []string, []string) ([]Tool, []error
 	return e.tools, e.broken
 }
 func (e *fakeEngine) Checks(context.Context) []belljar.Check { return e.checks }
-func (e *fakeEngine) Records(context.Context, audit.Filter) ([]belljar.Record, error) {
-	return nil, nil
+func (e *fakeEngine) LanguageOf(file, source string) string {
+	if strings.HasSuffix(file, ".py") || strings.HasPrefix(source, "#!/usr/bin/env python3\n") {
+		return "python"
+	}
+	return ""
 }
+func (e *fakeEngine) Describe(*mcpserver.Options) {}
 
 func (e *fakeEngine) Close() error {
 	e.mu.Lock()

@@ -13,8 +13,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/belljar/belljar"
-	"github.com/belljar/belljar/internal/language"
-	"github.com/belljar/belljar/languages"
 )
 
 const (
@@ -24,7 +22,7 @@ const (
 )
 
 // request makes a Request of the command line and the files it names.
-func (a *app) request(ctx context.Context, f *runFlags, file string) (*belljar.Request, error) {
+func (a *app) request(ctx context.Context, f *runFlags, file string, languageOf func(file, source string) string) (*belljar.Request, error) {
 	req := &belljar.Request{
 		Kind: f.kind(), Lang: f.lang, Args: f.args, Limits: f.limits,
 		Isolation: belljar.Level(f.isolation), Session: f.session, Caller: "cli",
@@ -42,11 +40,15 @@ func (a *app) request(ctx context.Context, f *runFlags, file string) (*belljar.R
 		return nil, err
 	}
 	if req.Lang == "" {
-		lang, err := guessLanguage(file, req.Source)
-		if err != nil {
-			return nil, err
+		req.Lang = languageOf(file, req.Source)
+		// That a source is empty is the better answer.
+		if req.Lang == "" && strings.TrimSpace(req.Source) != "" {
+			where := "the name " + filepath.Base(file)
+			if file == "-" {
+				where = "stdin"
+			}
+			return nil, belljar.Refuse(belljar.CodeUnknownLanguage, "Name it with --lang.", "Cannot tell the language from %s, and there is no #! line that says.", where)
 		}
-		req.Lang = lang
 	}
 	for _, kv := range f.env {
 		k, v, ok := strings.Cut(kv, "=")
@@ -117,28 +119,6 @@ func plainName(name string) bool {
 		}
 	}
 	return true
-}
-
-// guessLanguage goes by the file's extension, then by the #! line.
-func guessLanguage(file, source string) (string, error) {
-	reg, err := language.Open(languages.FS)
-	if err != nil {
-		return "", err
-	}
-	if l := reg.ByExtension(file); l != nil {
-		return l.Name, nil
-	}
-	if l := reg.ByShebang(source); l != nil {
-		return l.Name, nil
-	}
-	if strings.TrimSpace(source) == "" {
-		return "", nil // that it is empty is the better answer
-	}
-	where := "the name " + filepath.Base(file)
-	if file == "-" {
-		where = "stdin"
-	}
-	return "", belljar.Refuse(belljar.CodeUnknownLanguage, "Name it with --lang.", "Cannot tell the language from %s, and there is no #! line that says.", where)
 }
 
 // readInput reads SRC[:NAME]. A file whose own name has a colon wins.

@@ -2,45 +2,83 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 
 	"github.com/belljar/belljar"
 	"github.com/belljar/belljar/internal/audit"
 	"github.com/belljar/belljar/internal/mcpserver"
 	"github.com/belljar/belljar/internal/policy"
-	"github.com/belljar/belljar/internal/sandbox"
-	"github.com/belljar/belljar/internal/toolchain"
 	"github.com/belljar/belljar/internal/toolset"
+	"github.com/belljar/belljar/jar"
 )
 
-// Config is the whole configuration, composed of the parts' own.
-type Config struct {
-	Policy    policy.Config  `toml:"policy"`
-	Sandbox   sandbox.Config `toml:"sandbox"`
-	Workspace struct {
-		Path string `toml:"path"`
-	} `toml:"workspace"`
-	Languages toolchain.Config `toml:"languages"`
-	MCP       struct {
-		Config string `toml:"config"`
-	} `toml:"mcp"`
-	MCPServers map[string]toolset.Server `toml:"mcp_servers"`
-	Audit      audit.Config              `toml:"audit"`
-}
+// Config is the whole configuration.
+type Config = jar.Config
 
+// openJar opens a jar as this configuration has it.
 func openJar(ctx context.Context, s *settings, log *slog.Logger) (Engine, error) {
-	return nil, belljar.Refuse(belljar.CodeBadRequest, "", "no engine")
+	j, err := jar.Open(ctx, jar.WithConfig(s.Config), jar.WithLogger(log))
+	if err != nil {
+		return nil, s.located(err)
+	}
+	return &openedJar{Jar: j, Runner: j.Runner(), settings: s}, nil
 }
 
+// located says of each key that an error names where it was set.
+func (s *settings) located(err error) error {
+	if r, ok := errors.AsType[*belljar.Refusal](err); ok && r.Code == belljar.CodeBadConfig {
+		return belljar.Refuse(r.Code, r.Hint, "%s", s.Locate(r.Reason))
+	}
+	return err
+}
+
+// openedJar is a jar as the commands want it.
+type openedJar struct {
+	*jar.Jar
+	jar.Runner // its Run has the events as a parameter
+	settings   *settings
+}
+
+func (o *openedJar) Run(ctx context.Context, req *belljar.Request, events func(belljar.Event)) (*belljar.Result, error) {
+	return o.Runner.Run(ctx, req, events)
+}
+
+func (o *openedJar) Tools(ctx context.Context, selection, fence []string) ([]Tool, []error) {
+	all, problems := o.Jar.Tools(ctx)
+	decider, err := policy.New(o.settings.Config.Policy)
+	if err != nil { // opening the jar has read the same
+		return nil, append(problems, err)
+	}
+	tools := make([]Tool, 0, len(all))
+	for _, t := range all {
+		d := decider.Decide(policy.Question{Via: policy.ViaScript, Tool: t.Name, Forms: t.Forms, Known: true, Selection: selection, Fence: fence})
+		tool := Tool{Tool: t, Signature: toolset.Signature(t)}
+		if d.Answer == policy.Deny {
+			tool.Code, tool.Why = d.Code, d.Reason
+			if d.Hint != "" { // it speaks to whoever configures, as here
+				tool.Why += " " + d.Hint
+			}
+		}
+		tools = append(tools, tool)
+	}
+	return tools, problems
+}
+
+// Describe fills in what the description of execute_code tells.
+func (o *openedJar) Describe(opt *mcpserver.Options) {
+	standard, ceiling := o.Bounds(belljar.KindScript, "python")
+	opt.Timeout, opt.MaxTimeout, opt.Chars = standard.Timeout, ceiling.Timeout, standard.OutputChars
+	opt.Langs = func(ctx context.Context) []string { return o.Languages(ctx, belljar.KindScript) }
+	opt.Signature = toolset.Signature
+}
+
+// records reads the journal alone: nothing else has to work for that.
 func records(ctx context.Context, s *settings, f audit.Filter) ([]belljar.Record, error) {
 	j, err := audit.Open(s.Config.Audit)
 	if err != nil {
-		return nil, err
+		return nil, s.located(err)
 	}
-	defer j.Close()
-	return j.List(ctx, f)
+	list, err := j.List(ctx, f)
+	return list, errors.Join(err, j.Close())
 }
-
-func signature(t belljar.Tool) string { return toolset.Signature(t) }
-
-func (s *settings) describe(opt *mcpserver.Options) {}

@@ -52,9 +52,8 @@ func (a *app) serveMCP(ctx context.Context, f *settingsFlags) error {
 			}
 			return offered(tools)
 		},
-		Signature: signature,
 	}
-	set.describe(&opt)
+	eng.Describe(&opt)
 	err = mcpserver.New(opt).Serve(ctx, transport)
 	if errors.Is(err, context.Canceled) {
 		err = nil // a signal is the ordinary end of a server

@@ -86,15 +86,11 @@ func (a *app) runRun(cmd *cobra.Command, f *runFlags, file string) error {
 	if err != nil {
 		return err
 	}
-	req, err := a.request(ctx, f, file)
-	if err != nil {
-		return err
-	}
 	eng, err := a.open(ctx, set, a.log())
 	if err != nil {
 		return err
 	}
-	res, err := a.runOne(ctx, eng, req, f)
+	res, err := a.runOne(ctx, eng, f, file)
 	// Closing writes the records that wait; it comes before the exit code so that
 	// whoever waits for this command finds them.
 	closeErr := eng.Close()
@@ -111,7 +107,11 @@ func (a *app) runRun(cmd *cobra.Command, f *runFlags, file string) error {
 }
 
 // runOne makes the run and shows it.
-func (a *app) runOne(ctx context.Context, eng Engine, req *belljar.Request, f *runFlags) (*belljar.Result, error) {
+func (a *app) runOne(ctx context.Context, eng Engine, f *runFlags, file string) (*belljar.Result, error) {
+	req, err := a.request(ctx, f, file, eng.LanguageOf)
+	if err != nil {
+		return nil, err
+	}
 	if f.json {
 		res, err := eng.Run(ctx, req, nil)
 		if err != nil {

@@ -45,6 +45,27 @@ func (l *Loaded[T]) Origin(key string) string {
 	return "default"
 }
 
+// Locate puts in front of each key that a text names, as in "policy.deny: ...",
+// where it was set: parts know their keys, not the files.
+func (l *Loaded[T]) Locate(text string) string {
+	for key, at := range l.origin {
+		for from := 0; ; {
+			i := strings.Index(text[from:], key+":")
+			if i < 0 {
+				break
+			}
+			i += from
+			// Not the end of a longer key, nor one that has its place already.
+			if i == 0 || strings.ContainsRune(" (;\n", rune(text[i-1])) && !strings.HasSuffix(text[:i], at+": ") {
+				text = text[:i] + at + ": " + text[i:]
+				i += len(at) + 2
+			}
+			from = i + len(key)
+		}
+	}
+	return text
+}
+
 // Problems are all the things that are wrong with the configuration.
 type Problems []string
 

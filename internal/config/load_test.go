@@ -134,6 +134,27 @@ func TestLayers(t *testing.T) {
 	}
 }
 
+func TestLocate(t *testing.T) {
+	opt := place(t, map[string]string{"named": "[policy]\ntools = [\"a\"]\n"})
+	opt.Flags = map[string]any{"workspace.path": "/w"}
+	l := load(t, opt)
+	at := opt.File + ":2: "
+	tests := []struct{ name, in, want string }{
+		{"at the start", "policy.tools: bad", at + "policy.tools: bad"},
+		{"inside", "It cannot be used: policy.tools: a; policy.tools: b; workspace.path: c.", "It cannot be used: " + at + "policy.tools: a; " + at + "policy.tools: b; flag: workspace.path: c."},
+		{"not set", "policy.deny: bad", "policy.deny: bad"},
+		{"part of a longer key", "xpolicy.tools: bad", "xpolicy.tools: bad"},
+		{"no key", "policy.tools are bad", "policy.tools are bad"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := l.Locate(tt.in); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
 func TestNothingConfigured(t *testing.T) {
 	l := load(t, Options{System: t.TempDir(), Dir: t.TempDir()})
 	if diff := cmp.Diff(sample{}, l.Config); diff != "" || len(l.Files)+len(l.Notes) != 0 {

@@ -19,17 +19,20 @@ const (
 	maxToolSummary = 110 // characters of a tool's description
 )
 
-// tool defines execute_code as it is with these tools. There is no output schema:
+// tool defines execute_code as it is with these tools and languages. There is no output schema:
 // an answer to wrong arguments would have to conform to it.
-func (s *Server) tool(tools []belljar.Tool) *mcp.Tool {
+func (s *Server) tool(tools []belljar.Tool, langs []string) *mcp.Tool {
+	if len(langs) == 0 {
+		langs = []string{"python"}
+	}
 	// Without tools a script reaches nothing; with them, what the tools reach. What
 	// an upstream says of itself is not taken as a promise.
 	reaches := len(tools) > 0
 	return &mcp.Tool{
 		Name:        toolName,
 		Title:       "Execute code",
-		Description: s.describe(tools),
-		InputSchema: s.inputSchema(),
+		Description: s.describe(tools, langs),
+		InputSchema: s.inputSchema(langs),
 		Annotations: &mcp.ToolAnnotations{
 			Title:           "Execute code",
 			ReadOnlyHint:    false,
@@ -40,12 +43,12 @@ func (s *Server) tool(tools []belljar.Tool) *mcp.Tool {
 	}
 }
 
-func (s *Server) describe(tools []belljar.Tool) string {
+func (s *Server) describe(tools []belljar.Tool, langs []string) string {
 	tools = slices.SortedFunc(slices.Values(tools), func(a, b belljar.Tool) int { return strings.Compare(a.Name, b.Name) })
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 
-	line("Run a script (%s) in a sandbox and get back what it prints. Use it to compute, and to compose tools: call them in loops, filter and join their answers in code, and print only what matters. The answers themselves never enter your context, so one call replaces many rounds.", strings.Join(s.opt.Langs, ", "))
+	line("Run a script (%s) in a sandbox and get back what it prints. Use it to compute, and to compose tools: call them in loops, filter and join their answers in code, and print only what matters. The answers themselves never enter your context, so one call replaces many rounds.", strings.Join(langs, ", "))
 	line("")
 	line("Example:")
 	for _, l := range example(tools) {
@@ -104,11 +107,11 @@ func summary(description string) string {
 	return strings.TrimRight(string([]rune(first)[:maxToolSummary-1]), " ") + "…"
 }
 
-func (s *Server) inputSchema() map[string]any {
+func (s *Server) inputSchema(langs []string) map[string]any {
 	str := func(about string) map[string]any { return map[string]any{"type": "string", "description": about} }
 	lang := str("The script's language.")
-	lang["enum"] = s.opt.Langs
-	lang["default"] = s.opt.Langs[0]
+	lang["enum"] = langs
+	lang["default"] = langs[0]
 	return map[string]any{
 		"type":                 "object",
 		"additionalProperties": false,

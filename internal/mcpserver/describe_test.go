@@ -38,21 +38,23 @@ func TestDescription(t *testing.T) {
 		{Name: "read_file", Source: "builtin", Description: strings.Repeat("Reads ", 30) + "\nsecond line"},
 		{Name: "odd", Source: "up", Description: "Hides\ra\x1b[2Jline\u2028of its own"},
 	}
+	py := []string{"python"}
 	tests := []struct {
 		name  string
 		opt   Options
 		tools []belljar.Tool
+		langs []string
 	}{
-		{"none", Options{}, nil},
-		{"builtin", Options{Signature: signature, Timeout: 30 * time.Second, MaxTimeout: 2 * time.Minute}, builtin},
-		{"bare names", Options{Langs: []string{"python", "javascript"}}, someTools(2)},
-		{"exactly 25", Options{Signature: signature}, someTools(25)},
-		{"26", Options{Signature: signature}, someTools(26)},
-		{"40", Options{Signature: signature}, someTools(40)},
+		{"none", Options{}, nil, py},
+		{"builtin", Options{Signature: signature, Timeout: 30 * time.Second, MaxTimeout: 2 * time.Minute}, builtin, py},
+		{"bare names", Options{}, someTools(2), []string{"python", "javascript"}},
+		{"exactly 25", Options{Signature: signature}, someTools(25), py},
+		{"26", Options{Signature: signature}, someTools(26), py},
+		{"40", Options{Signature: signature}, someTools(40), py},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := New(tt.opt).describe(tt.tools)
+			got := New(tt.opt).describe(tt.tools, tt.langs)
 			golden(t, "description-"+strings.ReplaceAll(tt.name, " ", "-")+".txt", got+"\n")
 			_, list, _ := strings.Cut(got, "raises tools.ToolError.\n")
 			if n := strings.Count(list, "  # "); n != min(len(tt.tools), maxToolLines) {
@@ -71,7 +73,7 @@ func TestDescriptionIsSorted(t *testing.T) {
 	tools := someTools(3)
 	tools[0], tools[2] = tools[2], tools[0]
 	s := New(Options{})
-	if s.describe(tools) != s.describe(someTools(3)) {
+	if s.describe(tools, nil) != s.describe(someTools(3), nil) {
 		t.Error("the order of the toolset shows")
 	}
 	if tools[0].Name != "tool_02" {
@@ -109,7 +111,7 @@ func TestAnnotations(t *testing.T) {
 		reaches bool
 	}{{"isolated", nil, false}, {"with tools", someTools(1), true}} {
 		t.Run(tt.name, func(t *testing.T) {
-			a := s.tool(tt.tools).Annotations
+			a := s.tool(tt.tools, nil).Annotations
 			if a.ReadOnlyHint || a.IdempotentHint || *a.DestructiveHint != tt.reaches || *a.OpenWorldHint != tt.reaches {
 				t.Errorf("%+v destructive %v open %v", a, *a.DestructiveHint, *a.OpenWorldHint)
 			}

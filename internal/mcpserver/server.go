@@ -26,10 +26,13 @@ type Options struct {
 	// Signature writes how a script calls a tool. Nil: the bare name.
 	Signature func(belljar.Tool) string
 
+	// Langs gives the names of the languages in which scripts can run, the default
+	// first. Nil, or none: python. It is asked at each tools/list.
+	Langs func(ctx context.Context) []string
+
 	Timeout    time.Duration // of a script that asks for none; 0: 30 s
 	MaxTimeout time.Duration // the most a script gets; 0: Timeout
 	Chars      int           // budget of the text for the model; 0: package output's
-	Langs      []string      // names of the languages for scripts; nil: python
 
 	Version string       // of this program
 	Log     *slog.Logger // nil: none
@@ -50,9 +53,6 @@ func New(opt Options) *Server {
 		opt.Timeout = 30 * time.Second
 	}
 	opt.MaxTimeout = max(opt.MaxTimeout, opt.Timeout)
-	if len(opt.Langs) == 0 {
-		opt.Langs = []string{"python"}
-	}
 	if opt.Tools == nil {
 		opt.Tools = func(context.Context) []belljar.Tool { return nil }
 	}
@@ -72,7 +72,7 @@ func New(opt Options) *Server {
 			Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 		},
 	)
-	s.mcp.AddTool(s.tool(nil), s.execute)
+	s.mcp.AddTool(s.tool(nil, nil), s.execute)
 	s.mcp.AddReceivingMiddleware(s.describeLive)
 	return s
 }
@@ -102,7 +102,11 @@ func (s *Server) describeLive(next mcp.MethodHandler) mcp.MethodHandler {
 		list.Tools = slices.Clone(list.Tools)
 		for i, t := range list.Tools {
 			if t.Name == toolName {
-				list.Tools[i] = s.tool(s.opt.Tools(ctx))
+				var langs []string
+				if s.opt.Langs != nil {
+					langs = s.opt.Langs(ctx)
+				}
+				list.Tools[i] = s.tool(s.opt.Tools(ctx), langs)
 			}
 		}
 		return list, nil
