@@ -181,8 +181,8 @@ func TestLimitsBite(t *testing.T) {
 		status belljar.Status
 		stdout string // begins with
 	}{
-		{"time", belljar.Request{Source: "print('begun', flush=True)\nimport time\ntime.sleep(60)", Limits: belljar.LimitsRequest{TimeoutMS: few(700)}}, belljar.StatusTimedOut, "begun\n"},
-		{"a tool that is slower than the run", belljar.Request{Source: "print('asking', flush=True)\ntools.current_time()\nimport time\ntime.sleep(60)", Limits: belljar.LimitsRequest{TimeoutMS: few(1500)}}, belljar.StatusTimedOut, "asking\n"},
+		{"time", belljar.Request{Source: "print('begun', flush=True)\nimport time\ntime.sleep(60)", Limits: belljar.LimitsRequest{TimeoutMS: few(1500)}}, belljar.StatusTimedOut, "begun\n"},
+		{"a tool that is slower than the run", belljar.Request{Source: "print('asking', flush=True)\ntools.current_time()\nimport time\ntime.sleep(60)", Limits: belljar.LimitsRequest{TimeoutMS: few(2500)}}, belljar.StatusTimedOut, "asking\n"},
 		{"output", belljar.Request{Source: "while True: print('x' * 99)", Limits: belljar.LimitsRequest{OutputBytes: few(100_000)}}, belljar.StatusOutputLimit, "xxx"},
 		{"memory", belljar.Request{Source: "print('begun', flush=True)\nx = []\nwhile True: x.append(bytearray(1 << 20))", Limits: belljar.LimitsRequest{MemoryBytes: few(64 << 20)}}, belljar.StatusOutOfMemory, "begun\n"},
 		{"a crash", belljar.Request{Source: "print('begun', flush=True)\nimport os\nos.kill(os.getpid(), 11)"}, belljar.StatusSignalled, "begun\n"},
