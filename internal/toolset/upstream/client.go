@@ -117,7 +117,17 @@ func (c *Client) session(ctx context.Context) (*session, error) {
 		case c.sess != nil:
 			s := c.sess
 			c.mu.Unlock()
-			return s, nil
+			select {
+			case <-s.conn.closed:
+			default:
+				return s, nil
+			}
+			select {
+			case <-s.dead: // then there is a new start, or a reason against it
+				continue
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
 		case c.starting == nil && time.Now().Before(c.retryAt):
 			err := c.last
 			c.mu.Unlock()
@@ -169,6 +179,7 @@ func (c *Client) start() {
 // buried notes the end of a server. One that lived for a while is started again
 // at once when it is next needed; one that keeps dying young has to wait.
 func (c *Client) buried(s *session, age time.Duration) {
+	defer close(s.dead)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.sess = nil

@@ -21,9 +21,10 @@ const (
 	// maxGarbage is how many lines that are no messages a server may print in
 	// its life. Some print a greeting; one that goes on is not speaking MCP.
 	maxGarbage = 64
-	// maxUnasked is how many messages may come between two of ours that answer
-	// nothing.
-	maxUnasked = 100_000
+	// maxUnasked is how many messages that answer nothing may come in one go;
+	// unaskedRate is how many a second may go on for ever.
+	maxUnasked  = 20_000
+	unaskedRate = 100
 	// maxOpen is how many requests of its own a server may have open with us.
 	maxOpen = 64
 	// writeWait is how long a server may leave its stdin unread.
@@ -65,8 +66,9 @@ type conn struct {
 	mu       sync.Mutex
 	fault    error // why it was closed
 	captures map[jsonrpc.ID]*capture
-	open     int // requests of the server that are not answered
-	unasked  int
+	open     int     // requests of the server that are not answered
+	unasked  float64 // a bucket that leaks unaskedRate a second
+	leaked   time.Time
 	garbage  int
 	sample   string // the first line that was no message
 	prober   *time.Timer
@@ -79,7 +81,7 @@ func newConn(w wire, limit int, probe time.Duration) *conn {
 		wire: w, limit: limit, probe: probe,
 		write: make(chan struct{}, 1), in: make(chan jsonrpc.Message),
 		closed: make(chan struct{}), eof: make(chan struct{}),
-		captures: map[jsonrpc.ID]*capture{},
+		captures: map[jsonrpc.ID]*capture{}, leaked: time.Now(),
 	}
 	go c.read()
 	return c
@@ -207,7 +209,6 @@ func (c *conn) note(ctx context.Context, m jsonrpc.Message) {
 	case *jsonrpc.Response:
 		c.open--
 	case *jsonrpc.Request:
-		c.unasked = 0
 		if !m.IsCall() {
 			return
 		}
@@ -292,7 +293,6 @@ func (c *conn) message(line []byte) (jsonrpc.Message, error) {
 		}
 		return nil, nil
 	}
-	drop := false
 	switch m := m.(type) {
 	case *jsonrpc.Response:
 		if c.prober != nil {
@@ -306,7 +306,10 @@ func (c *conn) message(line []byte) (jsonrpc.Message, error) {
 			}
 			return m, nil
 		}
-		c.unasked++ // late, or forged; the other answers the SDK waits for are few
+		// An answer to the SDK's own few requests, or late, or forged.
+		if err := c.countUnasked(); err != nil {
+			return nil, err
+		}
 	case *jsonrpc.Request:
 		if m.IsCall() {
 			if c.open++; c.open > maxOpen {
@@ -317,16 +320,20 @@ func (c *conn) message(line []byte) (jsonrpc.Message, error) {
 		if m.Method == "notifications/tools/list_changed" {
 			c.stale.Store(true)
 		}
-		drop = true
-		c.unasked++
-	}
-	if c.unasked > maxUnasked {
-		return nil, fmt.Errorf("sent %d messages that nobody asked for and was stopped", c.unasked)
-	}
-	if drop {
-		return nil, nil
+		return nil, c.countUnasked()
 	}
 	return m, nil
+}
+
+// countUnasked counts a message that answers nothing we asked. c.mu is held.
+func (c *conn) countUnasked() error {
+	now := time.Now()
+	c.unasked = max(0, c.unasked-now.Sub(c.leaked).Seconds()*unaskedRate) + 1
+	c.leaked = now
+	if c.unasked > maxUnasked {
+		return fmt.Errorf("sent more than %d messages that nobody asked for and was stopped", maxUnasked)
+	}
+	return nil
 }
 
 // printed tells of lines that were no messages, for the operator.

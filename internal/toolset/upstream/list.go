@@ -1,10 +1,12 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/belljar/belljar/internal/toolset/plain"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -57,6 +59,9 @@ func (c *Client) List(ctx context.Context) (tools []Tool, problems []error, err 
 		}
 		if err != nil {
 			return nil, nil, c.listError(limit, s, err)
+		}
+		if !utf8.Valid(raw) {
+			raw = bytes.ToValidUTF8(raw, []byte("\uFFFD"))
 		}
 		var page struct {
 			Tools []json.RawMessage `json:"tools"`

@@ -76,12 +76,17 @@ func startProcess(cfg Config) (*process, error) {
 // wait reaps the leader, and kills what is left of its group while the group's
 // number cannot yet belong to anyone else.
 func (p *process) wait() {
-	awaitExit(p.cmd.Process.Pid)
+	ended := awaitExit(p.cmd.Process.Pid)
+	if ended {
+		p.mu.Lock()
+		killGroup(p.cmd.Process)
+		p.reaped = true
+		p.mu.Unlock()
+	}
+	err := p.cmd.Wait()
 	p.mu.Lock()
-	killGroup(p.cmd.Process)
 	p.reaped = true
 	p.mu.Unlock()
-	err := p.cmd.Wait()
 	if p.cmd.ProcessState != nil {
 		p.err = fmt.Errorf("%s", p.cmd.ProcessState)
 	} else {

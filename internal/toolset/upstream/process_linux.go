@@ -2,7 +2,6 @@ package upstream
 
 import (
 	"errors"
-	"os"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -12,16 +11,13 @@ func processAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// awaitExit returns when the process has ended, without reaping it.
-func awaitExit(pid int) {
+// awaitExit returns when the process has ended, without reaping it. It reports
+// false when that cannot be known.
+func awaitExit(pid int) bool {
 	for {
 		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
 		if !errors.Is(err, unix.EINTR) {
-			return // an error otherwise leaves the waiting to Wait
+			return err == nil
 		}
 	}
 }
-
-func killGroup(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGKILL) } // gone already: fine
-
-func terminateGroup(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGTERM) } // gone already: fine

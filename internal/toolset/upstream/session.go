@@ -18,7 +18,7 @@ type session struct {
 	proc *process
 	conn *conn
 	mcp  *mcp.ClientSession
-	dead chan struct{} // closed when the process has been reaped
+	dead chan struct{} // closed when all is over and the Client knows it
 	why  error         // why the handshake failed, where conn does not know better
 }
 
@@ -101,7 +101,6 @@ func (s *session) bury() {
 		_ = s.mcp.Close() // there is nobody left to be polite to
 	}
 	<-s.conn.eof
-	close(s.dead)
 }
 
 // ended waits for the end of a session whose connection has been closed, so that
