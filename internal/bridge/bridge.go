@@ -159,7 +159,8 @@ func Open(ctx context.Context, cfg Config, h Handler) (*Bridge, error) {
 }
 
 // ChildFile is the end that becomes descriptor 3 of the program. It may be
-// closed as soon as the program has it; Close closes it as well.
+// closed as soon as the program has it; otherwise Close does, and nothing else,
+// so that its number names no other file while a program is being started.
 func (b *Bridge) ChildFile() *os.File { return b.child }
 
 // Close ends the bridge at once: sockets are shut, the contexts of calls in
@@ -170,6 +171,7 @@ func (b *Bridge) ChildFile() *os.File { return b.child }
 func (b *Bridge) Close() Stats {
 	b.unhook()
 	b.stop(ErrClosed)
+	b.child.Close()
 	grace := time.NewTimer(b.cfg.Grace)
 	defer grace.Stop()
 	select {
@@ -198,7 +200,6 @@ func (b *Bridge) stop(cause error) {
 			s.stop(cause)
 		}
 		b.control.close()
-		b.child.Close()
 	})
 }
 

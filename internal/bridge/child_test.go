@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -32,9 +33,9 @@ func (f *tools) Call(ctx context.Context, tool string, args json.RawMessage) (be
 	}
 	switch tool {
 	case "echo": // gives back what text is, as text or JSON
-		var s string
-		if json.Unmarshal(a.Text, &s) == nil {
-			return belljar.Value{Data: []byte(s)}, nil
+		if s := ""; len(a.Text) > 0 && a.Text[0] == '"' {
+			err := json.Unmarshal(a.Text, &s)
+			return belljar.Value{Data: []byte(s)}, err
 		}
 		return belljar.Value{Kind: belljar.ValueJSON, Data: a.Text}, nil
 	case "args":
@@ -101,6 +102,7 @@ func start(t testing.TB, b *Bridge, source string, args ...string) (*exec.Cmd, *
 	cmd.ExtraFiles = []*os.File{b.ChildFile()}
 	out := &strings.Builder{}
 	cmd.Stdout, cmd.Stderr = out, out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +117,7 @@ func script(t testing.TB, h Handler, cfg Config, source string, args ...string) 
 		t.Fatal(err)
 	}
 	cmd, out := start(t, b, source, args...)
-	timer := time.AfterFunc(2*time.Minute, func() { cmd.Process.Kill() })
+	timer := time.AfterFunc(time.Minute, func() { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
 	defer timer.Stop()
 	err = cmd.Wait()
 	stats := b.Close()

@@ -16,7 +16,7 @@ import (
 // what it is about.
 const (
 	msgOpen   = "bj\x01\x01" // "give me a stream"; and the answer that brings one
-	msgRefuse = "bj\x01\x02" // the answer that brings none; the reason follows
+	msgRefuse = "bj\x01\x02" // the answer that brings none; the body of an error follows
 )
 
 // control is the host's end of the control socket. It is used once a process
@@ -100,18 +100,19 @@ func (b *Bridge) serveControl() {
 // more use.
 func (b *Bridge) answerControl(msg []byte) error {
 	if string(msg) != msgOpen {
-		return b.refuse("this is no message of the bridge")
+		return b.refuse(badFrame("", "this is no message of the bridge"))
 	}
 	s, end, err := b.newStream()
 	if err != nil {
 		var told *belljar.ToolError
-		if errors.As(err, &told) {
-			return b.refuse(told.Reason)
-		}
-		if !errors.Is(err, ErrClosed) {
+		switch {
+		case errors.Is(err, ErrClosed):
+			return err
+		case !errors.As(err, &told):
 			b.fault(err)
+			told = &belljar.ToolError{Code: "failed", Reason: "no stream to the tools could be made"}
 		}
-		return b.refuse("no stream could be made")
+		return b.refuse(told)
 	}
 	go s.serve()
 	err = b.control.send([]byte(msgOpen), end)
@@ -119,12 +120,12 @@ func (b *Bridge) answerControl(msg []byte) error {
 	if err != nil {
 		s.stop(ErrGone)
 		if errors.Is(err, unix.ETOOMANYREFS) {
-			return b.refuse("too many streams were asked for and not taken")
+			return b.refuse(&belljar.ToolError{Code: "too_many_streams", Reason: "too many streams were asked for and not taken"})
 		}
 	}
 	return err
 }
 
-func (b *Bridge) refuse(reason string) error {
-	return b.control.send([]byte(msgRefuse+reason), -1)
+func (b *Bridge) refuse(why *belljar.ToolError) error {
+	return b.control.send(append([]byte(msgRefuse), encodeError(why)...), -1)
 }

@@ -15,7 +15,7 @@
 //	process                            host
 //	   | -- 'b' 'j' version 1 ---------->|   "open"
 //	   |<-- 'b' 'j' version 1 + 1 fd ----|   the process's end of a stream, or
-//	   |<-- 'b' 'j' version 2 reason ----|   why there is none
+//	   |<-- 'b' 'j' version 2 error -----|   why there is none, as in an error frame
 //
 // The reason for this detour is fork. The script and its forked children share
 // every descriptor, and two processes that write frames to one byte stream

@@ -215,13 +215,17 @@ func (s *stream) run(k *call) {
 		return
 	}
 	v, err := s.ask(k)
+	if s.ctx.Err() != nil { // nobody waits for it any more
+		s.drop(k)
+		return
+	}
 	s.b.held.release(k.size)
 	r := s.answer(k, v, err)
 	r.asked = true
 	s.out.send(r)
 }
 
-// drop forgets a call that came too late to be asked.
+// drop forgets a call whose answer nobody will read.
 func (s *stream) drop(k *call) {
 	s.b.held.release(k.size)
 	s.b.give()
@@ -247,9 +251,7 @@ func (s *stream) answer(k *call, v belljar.Value, err error) *reply {
 		if errors.As(err, &told) {
 			return fail(told)
 		}
-		if s.ctx.Err() == nil { // else it is only the echo of the end
-			s.b.fault(fmt.Errorf("call tool %q: %w", k.tool, err))
-		}
+		s.b.fault(fmt.Errorf("call tool %q: %w", k.tool, err))
 		return fail(&belljar.ToolError{Tool: k.tool, Code: "failed", Reason: fmt.Sprintf("tool '%s' failed", k.tool)})
 	}
 	n := int64(len(v.Data))

@@ -84,10 +84,15 @@ try:
 
     def _decode(text):
         text = text.strip(" \t\r\n")
-        value, end = _scan(text, 0)
-        if end != len(text):
-            raise ValueError("more than one value")
-        return value
+        try:
+            value, end = _scan(text, 0)
+            if end == len(text):
+                return value
+        except (ValueError, StopIteration, SystemError):
+            pass
+        from json import loads  # to say what is wrong it needs the whole package
+
+        return loads(text)
 
     _decode('{"a":[1,2.5,"x",null,true]}'), _encode({"a": [1, 2.5, "x", None, True]})
 except Exception:  # another Python, other insides
@@ -314,7 +319,7 @@ def _open(tool):
     if rights:
         return _Stream(int.from_bytes(rights[0][2][:4], sys.byteorder))
     if answer[:4] == b"bj\x01\x02":
-        raise ToolError(answer[4:].decode("utf-8", "replace"), tool, code="too_many_streams")
+        raise _error(tool, answer[4:].decode("utf-8", "replace"))
     raise ToolError("the bridge to the tools is closed", tool, code="closed")
 
 
@@ -336,15 +341,17 @@ def _call(tool, name, arguments):
     kind, answer = stream.call(tool, name, body)
     if kind == _TEXT or kind == _BYTES:
         return answer
-    try:
-        value = _decode(answer)
-    except (ValueError, StopIteration):
-        raise ToolError("tool '%s' answered what is not JSON" % tool, tool) from None
     if kind == _ERROR:
-        raise ToolError(
-            value.get("reason", ""), value.get("tool") or tool, value.get("denied", False), value.get("code", "failed")
-        )
-    return value
+        raise _error(tool, answer)
+    try:
+        return _decode(answer)
+    except ValueError:
+        raise ToolError("tool '%s' answered what is not JSON" % tool, tool) from None
+
+
+def _error(tool, body):
+    told = _decode(body)
+    return ToolError(told["reason"], told.get("tool") or tool, told.get("denied", False), told.get("code", "failed"))
 
 
 def _after_fork():

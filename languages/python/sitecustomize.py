@@ -4,6 +4,7 @@ Python imports this file at every start, so it does next to nothing: the client
 itself (belljar_tools) is imported when a tool is called for the first time.
 """
 
+import _thread
 import builtins
 import os
 
@@ -31,9 +32,15 @@ class _Tools:
         return "tools"
 
 
-def _load():
-    from belljar_tools import tools as real
+# A fork in the middle of an import by another thread leaves the child with a
+# module that nobody will ever finish: it waits until the import is done.
+_importing = _thread.RLock()
+os.register_at_fork(before=_importing.acquire, after_in_parent=_importing.release, after_in_child=_importing.release)
 
+
+def _load():
+    with _importing:
+        from belljar_tools import tools as real
     if builtins.tools is tools:
         builtins.tools = real
     return real
