@@ -22,7 +22,7 @@ func openJar(ctx context.Context, s *settings, log *slog.Logger) (Engine, error)
 	if err != nil {
 		return nil, s.located(err)
 	}
-	return &openedJar{Jar: j, Runner: j.Runner(), settings: s}, nil
+	return &openedJar{Jar: j, Runner: j.Runner()}, nil
 }
 
 // located says of each key that an error names where it was set.
@@ -37,7 +37,6 @@ func (s *settings) located(err error) error {
 type openedJar struct {
 	*jar.Jar
 	jar.Runner // its Run has the events as a parameter
-	settings   *settings
 }
 
 func (o *openedJar) Run(ctx context.Context, req *belljar.Request, events func(belljar.Event)) (*belljar.Result, error) {
@@ -46,13 +45,9 @@ func (o *openedJar) Run(ctx context.Context, req *belljar.Request, events func(b
 
 func (o *openedJar) Tools(ctx context.Context, selection, fence []string) ([]Tool, []error) {
 	all, problems := o.Jar.Tools(ctx)
-	decider, err := policy.New(o.settings.Config.Policy)
-	if err != nil { // opening the jar has read the same
-		return nil, append(problems, err)
-	}
 	tools := make([]Tool, 0, len(all))
 	for _, t := range all {
-		d := decider.Decide(policy.Question{Via: policy.ViaScript, Tool: t.Name, Forms: t.Forms, Known: true, Selection: selection, Fence: fence})
+		d := o.Decide(t, selection, fence)
 		tool := Tool{Tool: t, Signature: toolset.Signature(t)}
 		if d.Answer == policy.Deny {
 			tool.Code, tool.Why = d.Code, d.Reason
