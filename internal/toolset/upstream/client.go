@@ -29,7 +29,7 @@ type Config struct {
 	StartTimeout time.Duration // 0: 30 s, for the process to start and answer
 	CallTimeout  time.Duration // 0: 60 s, for one call, a start included
 	MaxMessage   int           // 0: 16 MiB, of one message from the server
-	ProbeTimeout time.Duration // 0: 10 s, for server/discover, which older servers may ignore
+	ProbeTimeout time.Duration // 0: 10 s, for server/discover, which older servers may ignore; they are then started again
 	Grace        time.Duration // 0: 1 s, between the steps of ending it
 }
 
@@ -64,6 +64,7 @@ type Client struct {
 	closed   bool
 	sess     *session
 	starting chan struct{} // closed when the start under way has ended
+	legacy   bool          // the server was met with the older greeting
 	failures int           // starts that failed, or lives that were short, in a row
 	retryAt  time.Time     // not started again before
 	last     error         // why it is not running
@@ -154,7 +155,14 @@ func (c *Client) session(ctx context.Context) (*session, error) {
 }
 
 func (c *Client) start() {
-	s, err := openSession(c.ctx, c.cfg)
+	c.mu.Lock()
+	legacy := c.legacy
+	c.mu.Unlock()
+	s, err := openSession(c.ctx, c.cfg, legacy)
+	if errors.Is(err, errNoProbe) {
+		legacy = true
+		s, err = openSession(c.ctx, c.cfg, legacy)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	close(c.starting)
@@ -165,7 +173,7 @@ func (c *Client) start() {
 		c.retryAt = time.Now().Add(pause(c.failures))
 		return
 	}
-	c.sess, c.last = s, nil
+	c.sess, c.last, c.legacy = s, nil, legacy
 	born := time.Now()
 	if c.closed {
 		s.conn.fail(errClosed)

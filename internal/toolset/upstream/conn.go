@@ -99,7 +99,10 @@ func (c *conn) Close() error {
 	return nil
 }
 
-var errClosed = errors.New("was closed")
+var (
+	errClosed  = errors.New("was closed")
+	errNoProbe = errors.New("kept silent on server/discover")
+)
 
 // fail closes the connection; only the first cause is kept.
 func (c *conn) fail(cause error) {
@@ -217,9 +220,7 @@ func (c *conn) note(ctx context.Context, m jsonrpc.Message) {
 			c.captures[m.ID] = want
 		}
 		if m.Method == "server/discover" && c.fault == nil {
-			c.prober = time.AfterFunc(c.probe, func() {
-				c.deliver(&jsonrpc.Response{ID: m.ID, Error: &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "no answer"}})
-			})
+			c.prober = time.AfterFunc(c.probe, func() { c.fail(errNoProbe) })
 		}
 	}
 }

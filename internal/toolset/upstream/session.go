@@ -33,8 +33,14 @@ func (w pipes) Close() error { return errors.Join(w.p.stdin.Close(), w.p.stdout.
 
 var errStartSlow = errors.New("did not finish the MCP handshake in time")
 
-// openSession starts the server and greets it.
-func openSession(ctx context.Context, cfg Config) (*session, error) {
+// legacyVersion is the newest protocol that begins with initialize.
+const legacyVersion = "2025-11-25"
+
+// openSession starts the server and greets it: with server/discover, or when
+// legacy is set as older servers know it. A server that keeps silent on
+// server/discover has to be started afresh for the older greeting, for it may
+// only be slow, and would get both.
+func openSession(ctx context.Context, cfg Config, legacy bool) (*session, error) {
 	proc, err := startProcess(cfg)
 	if err != nil {
 		return nil, &Failure{Server: cfg.Name, What: "could not be started: " + plain.Line(err.Error(), 300)}
@@ -53,7 +59,11 @@ func openSession(ctx context.Context, cfg Config) (*session, error) {
 		// Set so that newer servers tell of changes at all; conn notes them.
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {},
 	})
-	s.mcp, err = client.Connect(ctx, s.conn, nil)
+	var opts mcp.ClientSessionOptions
+	if legacy {
+		opts.ProtocolVersion = legacyVersion
+	}
+	s.mcp, err = client.Connect(ctx, s.conn, &opts)
 	if err == nil && stop() {
 		return s, nil
 	}
@@ -68,6 +78,9 @@ func openSession(ctx context.Context, cfg Config) (*session, error) {
 	}
 	s.conn.fail(errClosed)
 	s.bury()
+	if errors.Is(s.conn.cause(), errNoProbe) {
+		return nil, errNoProbe
+	}
 	return nil, s.failure()
 }
 
