@@ -35,7 +35,7 @@ func (a *app) root() *cobra.Command {
 	root.SetErr(a.err)
 	root.SetIn(a.in)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &usageError{text: badFlag(cmd, err)} })
-	root.AddCommand(a.runCommand(), a.mcpCommand(), a.doctorCommand(), a.toolsCommand(), a.auditCommand(), a.versionCommand())
+	root.AddCommand(a.runCommand(), a.mcpCommand(), a.doctorCommand(), a.toolsCommand(), a.auditCommand(), a.benchCommand(), a.versionCommand())
 	return root
 }
 

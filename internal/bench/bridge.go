@@ -1,0 +1,105 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strconv"
+	"strings"
+
+	"github.com/belljar/belljar"
+)
+
+// blobTool is the tool that the bridge is measured with: it answers with as many
+// bytes of text as asked, without any work of its own.
+const blobTool = "bench_blob"
+
+type blobArgs struct {
+	Bytes int `json:"bytes" jsonschema:"length of the answer"`
+}
+
+func blob(_ context.Context, in blobArgs) (string, error) {
+	if in.Bytes < 0 || in.Bytes > 16<<20 {
+		return "", errors.New("bytes must be between 0 and 16 MiB")
+	}
+	return strings.Repeat("y", in.Bytes), nil
+}
+
+const bridgeScript = `
+import time
+n, size = %d, %d
+for i in range(20): tools.bench_blob(bytes=size)
+t = time.perf_counter()
+for i in range(n): r = tools.bench_blob(bytes=size)
+d = time.perf_counter() - t
+assert len(r) == size
+print(n / d)
+`
+
+// plainBridge is what is usually built: a loopback TCP port, an event loop, JSON
+// lines, a blocking client. Both ends are Python, neither checks nor records.
+const plainBridge = `
+import asyncio, json, sys
+n, size = map(int, sys.argv[1:])
+child = '''
+import json, socket, sys, time
+port, n, size = map(int, sys.argv[1:])
+c = socket.create_connection(("127.0.0.1", port))
+out, inp = c.makefile("w"), c.makefile("r")
+def call(i):
+    out.write(json.dumps({"id": i, "tool": "blob", "args": {"bytes": size}}) + "\\n"); out.flush()
+    return json.loads(inp.readline())["result"]
+for i in range(20): call(i)
+t = time.perf_counter()
+for i in range(n): r = call(i)
+d = time.perf_counter() - t
+assert len(r) == size
+print(n / d)
+'''
+async def main():
+    async def on(r, w):
+        while line := await r.readline():
+            m = json.loads(line)
+            w.write(json.dumps({"id": m["id"], "ok": True, "result": "y" * m["args"]["bytes"]}).encode() + b"\n")
+            await w.drain()
+        w.close()
+    s = await asyncio.start_server(on, "127.0.0.1", 0)
+    p = await asyncio.create_subprocess_exec(sys.executable, "-I", "-c", child, str(s.sockets[0].getsockname()[1]), str(n), str(size))
+    await p.wait()
+    s.close()
+asyncio.run(main())
+`
+
+func plainRate(python string, calls, size int) func(context.Context) (Sample, error) {
+	return func(ctx context.Context) (Sample, error) {
+		out, err := exec.CommandContext(ctx, python, "-I", "-c", plainBridge, strconv.Itoa(calls), strconv.Itoa(size)).Output()
+		if err != nil {
+			return Sample{}, fmt.Errorf("run the plain bridge: %w", err)
+		}
+		return rate(string(out))
+	}
+}
+
+func bridgeRate(r runner, calls, size int) func(context.Context) (Sample, error) {
+	return func(ctx context.Context) (Sample, error) {
+		res, err := r.Run(ctx, &belljar.Request{
+			Kind: belljar.KindScript, Lang: "python", Source: fmt.Sprintf(bridgeScript, calls, size), Tools: []string{blobTool},
+		})
+		if err != nil {
+			return Sample{}, err
+		}
+		if !res.OK || res.ExitCode == nil || *res.ExitCode != 0 {
+			return Sample{}, fmt.Errorf("the script ended as %s: %s", res.Status, res.Stderr)
+		}
+		return rate(res.Stdout)
+	}
+}
+
+func rate(text string) (Sample, error) {
+	v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	if err != nil || v <= 0 {
+		return Sample{}, fmt.Errorf("read a rate: %q", text)
+	}
+	return Sample{Rate: v, Faults: -1}, nil
+}
