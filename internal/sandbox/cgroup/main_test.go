@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"syscall"
@@ -62,7 +63,7 @@ func helperBoth() {
 	if _, err := fmt.Scanln(&line); err != nil {
 		panic(err)
 	}
-	sleep := exec.Command("sleep", "600")
+	sleep := exec.Command("sleep", "60")
 	sleep.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: 3}
 	if err := sleep.Start(); err != nil {
 		panic(err)
@@ -81,7 +82,7 @@ func helperOwner() {
 	if err != nil {
 		panic(err)
 	}
-	sleep := exec.Command("sleep", "600")
+	sleep := exec.Command("sleep", "60")
 	if err := sleep.Start(); err != nil {
 		panic(err)
 	}
@@ -89,7 +90,7 @@ func helperOwner() {
 		panic(err)
 	}
 	fmt.Println(sleep.Process.Pid)
-	select {}
+	io.Copy(io.Discard, os.Stdin) // until the test is gone, at the latest
 }
 
 // userReport is what helperUser found as an ordinary user.
@@ -128,7 +129,7 @@ func useAll(cfg Config) userReport {
 	note("new slot", err)
 	if err == nil {
 		r.FD = s.FD()
-		sleep := exec.Command("sleep", "600")
+		sleep := exec.Command("sleep", "60")
 		note("start", sleep.Start())
 		defer func() {
 			sleep.Process.Kill()

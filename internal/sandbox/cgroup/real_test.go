@@ -444,7 +444,14 @@ func TestRootBornInBoth(t *testing.T) {
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), "BELLJAR_HELPER=both", quickExit)
 	cmd.Stderr = os.Stderr
-	cmd.ExtraFiles = []*os.File{os.NewFile(uintptr(s.FD()), "group")}
+	// A copy: os.File closes what it holds, and the descriptor is the slot's.
+	dup, err := syscall.Dup(s.FD())
+	if err != nil {
+		t.Fatal(err)
+	}
+	group := os.NewFile(uintptr(dup), "group")
+	defer group.Close()
+	cmd.ExtraFiles = []*os.File{group}
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

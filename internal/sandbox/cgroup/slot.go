@@ -140,7 +140,8 @@ func (s *Slot) build() error {
 }
 
 // FD is the descriptor of the slot's version 2 group for CLONE_INTO_CGROUP; -1
-// where there is none. It belongs to the slot.
+// where there is none. It belongs to the slot: an os.File made of it would close
+// it in its own time.
 func (s *Slot) FD() int {
 	s.life.RLock()
 	defer s.life.RUnlock()

@@ -22,6 +22,9 @@ func startOwner(t *testing.T, parent string) (owner *exec.Cmd, inside int) {
 	owner = exec.Command("/proc/self/exe")
 	owner.Env = append(os.Environ(), "BELLJAR_HELPER=owner", quickExit, "BELLJAR_PARENT="+parent)
 	owner.Stderr = os.Stderr
+	if _, err := owner.StdinPipe(); err != nil { // held open until Wait
+		t.Fatal(err)
+	}
 	out, err := owner.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
