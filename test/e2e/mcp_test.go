@@ -75,7 +75,7 @@ func TestMCP(t *testing.T) {
 		{"nothing printed", nil, map[string]any{"code": "x = 1"}, "(script produced no stdout)", false},
 		{"a tool", nil, map[string]any{"code": `print(tools.read_file(path="a.txt").upper())`}, "ALPHA\nBETA", false},
 		{"an exception", nil, map[string]any{"code": "1/0"}, "Error: script exited with code 1.\nTraceback (most recent call last):", false},
-		{"time", nil, map[string]any{"code": "while True: pass", "timeout_s": 0.5}, "Error: execute_code timed out after 0.5s (process killed).", true},
+		{"time", nil, map[string]any{"code": "while True: pass", "timeout_s": 1.5}, "Error: execute_code timed out after 1.5s (process killed).", true},
 		{"stdin and files", nil, map[string]any{"code": "print(input(), open('d/f').read())", "stdin": "in\n", "files": []map[string]any{{"name": "d/f", "content": "file"}}}, "in file", false},
 		{"empty", nil, map[string]any{"code": ""}, "Error: execute_code called with empty code.", true},
 		{"a fence", mcp.Meta{"belljar/fence": []any{"list_dir"}}, map[string]any{"code": `tools.read_file(path="a.txt")`}, "Error: script exited with code 1.\n", false},
