@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -286,6 +287,67 @@ func TestV2Slot(t *testing.T) {
 		f.set(dir+"/"+c.file, old)
 	}
 	f.must(s.Close())
+}
+
+// Without a configured parent the sweep looks above us and one level into the
+// groups beside our own.
+func TestV2SweepLooksAround(t *testing.T) {
+	f := newFakeTree(t, "/slice/session-2", "cpu memory pids", "cpu memory pids")
+	dead := owner{pid: 1 << 30, start: 7}
+	for _, g := range []string{"/slice/session-1", "/slice/session-1/deep", "/other"} {
+		f.must(f.mkdir(f.root + g))
+	}
+	want := []string{
+		"/slice/session-2/" + dead.groupName("3"),
+		"/slice/" + dead.groupName("4"), "/slice/" + dead.groupName(leafName),
+		"/" + dead.groupName("5"),
+		"/slice/session-1/" + dead.groupName("6"),
+	}
+	kept := []string{
+		"/slice/session-1/deep/" + dead.groupName("7"), // further away than we look
+		"/other/" + dead.groupName("8"),
+		"/slice/" + owner{pid: 1 << 30, start: 8}.groupName(leafName), // somebody lives in it
+		"/slice/session-1/belljar-notes",
+	}
+	for _, g := range append(want, kept...) {
+		f.must(f.mkdir(f.root + g))
+	}
+	f.must(f.mkdir(f.root + want[0] + "/slot-1"))
+	f.set(kept[2]+"/cgroup.procs", "1")
+
+	m := f.open()
+	f.log = nil
+	removed, err := m.Sweep(t.Context())
+	f.must(err)
+	for i := range removed {
+		removed[i] = strings.TrimPrefix(removed[i], f.root)
+	}
+	slices.Sort(removed)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, removed); diff != "" {
+		t.Error(diff)
+	}
+	for _, g := range kept {
+		if _, err := os.Stat(f.root + g); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, w := range f.log {
+		if strings.Contains(w, leafName) {
+			t.Errorf("wrote %s: what lives in a leaf is not ours to end", w)
+		}
+	}
+	f.must(m.Close())
+
+	// Nor is a dead owner's group that we run in.
+	inside := "/" + dead.groupName("9")
+	f = newFakeTree(t, inside+"/slot-1", "cpu memory pids", "cpu memory pids")
+	m = f.open()
+	f.log = nil
+	if removed, err := m.Sweep(t.Context()); err != nil || len(removed) != 0 || len(f.log) != 0 {
+		t.Errorf("removed %v, %v, wrote %v", removed, err, f.log)
+	}
+	f.must(m.Close())
 }
 
 // Before Linux 6.12 memory.peak is for the group's whole life.
