@@ -98,17 +98,30 @@ func (n names) any(match func(string) bool) bool {
 	return false
 }
 
-// in reports whether any of the names is in the list.
-func (n names) in(list []string) bool {
-	for _, entry := range list {
-		if same(entry, n.asked) {
+// granted is any for lists that allow: they match the name that scripts use and
+// longer forms of it (with its source in front), but not a shorter one. What a
+// source calls "read_file" and a clash made "fs_read_file" is another tool than the
+// "read_file" that somebody allowed.
+func (n names) granted(match func(string) bool) bool {
+	if match(n.asked) {
+		return true
+	}
+	for _, f := range n.forms {
+		if longer := len(f) - len(n.asked); longer > 0 && folded(f[longer-1]) == '_' && same(f[longer:], n.asked) && match(f) {
 			return true
-		}
-		for _, f := range n.forms {
-			if same(entry, f) {
-				return true
-			}
 		}
 	}
 	return false
+}
+
+// in reports whether a list that allows has one of the names.
+func (n names) in(list []string) bool {
+	return n.granted(func(name string) bool {
+		for _, entry := range list {
+			if same(entry, name) {
+				return true
+			}
+		}
+		return false
+	})
 }

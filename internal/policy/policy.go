@@ -186,7 +186,7 @@ func (p *Policy) reach(q *Question, n names) Decision {
 		return unavailable(CodeNotBridged, q.Tool, hintSelection)
 	case q.Selection != nil && !p.ceiling:
 		return Decision{Answer: Allow}
-	case !n.any(p.bridged.has):
+	case !n.granted(p.bridged.has):
 		if p.ceiling && q.Selection != nil {
 			return unavailable(CodeNotBridged, q.Tool, hintCeiling)
 		}

@@ -201,8 +201,11 @@ func TestOffered(t *testing.T) {
 		selection, fence []string
 		want             []string
 	}{
-		{name: "curated, in every form, sorted", want: []string{"fs_read_file", "read_file", "search_files"}},
-		{name: "extra", cfg: Config{ExtraTools: []string{"db_query"}}, want: []string{"fs_read_file", "query", "read_file", "search_files"}},
+		{name: "curated, sorted; another source's read_file is not it", want: []string{"read_file", "search_files"}},
+		{name: "a clashing tool by its own name", cfg: Config{ExtraTools: []string{"fs.read_file"}}, want: []string{"fs_read_file", "read_file", "search_files"}},
+		{name: "deny finds it by any name", cfg: Config{Tools: []string{"fs_read_file", "query"}, Deny: []string{"read_file"}}, want: []string{"query"}},
+		{name: "fence means the name scripts use", cfg: Config{ExtraTools: []string{"fs_read_file"}}, fence: []string{"read_file"}, want: []string{"read_file"}},
+		{name: "extra", cfg: Config{ExtraTools: []string{"db_query"}}, want: []string{"query", "read_file", "search_files"}},
 		{name: "selection", selection: []string{"write_file", "execute_code"}, want: []string{"write_file"}},
 		{name: "fence", fence: []string{"search_files", "write_file"}, want: []string{"search_files"}},
 		{name: "empty fence", fence: []string{}, want: []string{}},
