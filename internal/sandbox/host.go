@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/belljar/belljar"
 	"github.com/belljar/belljar/internal/sandbox/cgroup"
@@ -27,6 +28,9 @@ type Config struct {
 	CgroupParent string `toml:"cgroup_parent"`
 }
 
+// sweepTime bounds the removal of groups that dead engines left.
+const sweepTime = 5 * time.Second
+
 // MaxSlots bounds how many runs one engine can have at once.
 const MaxSlots = 60
 
@@ -43,7 +47,9 @@ type Host struct {
 	groups     *cgroup.Manager
 
 	tokens chan struct{}  // one per run at once
-	after  sync.WaitGroup // slots being settled
+	after  sync.WaitGroup // slots being settled, and the sweep
+
+	sweepErr error // read after the sweep has ended
 
 	mu     sync.Mutex
 	free   []*slot // the most recently used last
@@ -86,6 +92,13 @@ func Open(cfg Config) (*Host, error) {
 	if h.groups, err = cgroup.Open(cgroup.Config{Parent: cfg.CgroupParent}); err != nil {
 		return nil, err
 	}
+	// What engines that were killed left behind. Their processes and mounts went
+	// with them; their empty groups are away soon after this start.
+	h.after.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), sweepTime)
+		defer cancel()
+		_, h.sweepErr = h.groups.Sweep(ctx)
+	})
 	return h, nil
 }
 
@@ -219,7 +232,7 @@ func (h *Host) Close() error {
 		errs = append(errs, s.close())
 	}
 	h.after.Wait()
-	errs = append(errs, h.groups.Close())
+	errs = append(errs, h.sweepErr, h.groups.Close())
 	return errors.Join(errs...)
 }
 

@@ -22,7 +22,6 @@ const initOverhead = 1
 func (h *Host) root(plan *rootfs.Plan) *initproc.Table {
 	t := initproc.New()
 	t.Call("clear the umask", 0, unix.SYS_UMASK, 0)
-	preferForKilling(t)
 	if h.privileged {
 		t.Call("drop supplementary groups", 0, unix.SYS_SETGROUPS, 0, 0)
 		t.Call("make a mount namespace", 0, unix.SYS_UNSHARE, unix.CLONE_NEWNS)
@@ -54,11 +53,11 @@ func (h *Host) setup(slot *slot, s *Spec) *initproc.Request {
 
 	armDeath(t)
 	t.Call("leave the session of the spawner", 0, unix.SYS_SETSID)
+	preferForKilling(t)
 	if h.privileged {
 		req.UIDMap = rootfs.IDMap(rootfs.UID, slot.id)
 		req.GIDMap = req.UIDMap
 		own.Owner = slot.id
-		preferForKilling(t)
 		nameHost(t)
 		slot.plan.Own(t, own)
 		t.Call("make the user namespace", 0, unix.SYS_UNSHARE, unix.CLONE_NEWUSER)
@@ -100,8 +99,8 @@ func armDeath(t *initproc.Table) {
 	t.Alive()
 }
 
-// preferForKilling makes the host's out-of-memory killer choose a run before
-// anything else, and, where the spawner is exempt from it, ends the exemption for
+// preferForKilling makes every out-of-memory killer, the host's and the group's,
+// choose a run before anything else, the slot's spawner too, and, where the spawner is exempt from it, ends the exemption for
 // good: with the capability at hand this also sets the floor to which a program
 // could lower its own score again.
 func preferForKilling(t *initproc.Table) { writeProc(t, "oom_score_adj", "500") }

@@ -93,6 +93,15 @@ func needRoot() error {
 	return nil
 }
 
+func needCgroupV1() error {
+	for _, c := range []string{"memory", "pids"} {
+		if _, err := os.Stat("/sys/fs/cgroup/" + c + "/cgroup.procs"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func needUserns() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

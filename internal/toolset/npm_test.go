@@ -11,28 +11,21 @@ import (
 	"testing"
 
 	"github.com/belljar/belljar"
+	"github.com/belljar/belljar/internal/testkit"
 )
-
-// npmSetup is the way to the real servers.
-const npmSetup = `this test calls MCP servers from npm. Install them with
-	npm install --prefix DIR @modelcontextprotocol/server-filesystem @modelcontextprotocol/server-memory @modelcontextprotocol/server-everything
-and set BELLJAR_TEST_NPM=DIR`
 
 // needNPM returns a server from npm, ready to be configured.
 func needNPM(t *testing.T, name string, args ...string) Server {
 	t.Helper()
-	dir := os.Getenv("BELLJAR_TEST_NPM")
-	if dir == "" {
-		t.Fatal(npmSetup)
-	}
+	testkit.Need(t, "node", "npm-peers")
 	node, err := exec.LookPath("node")
 	if err != nil {
-		t.Fatalf("node is needed: %v; %s", err, npmSetup)
+		t.Fatal(err)
 	}
-	pkg := filepath.Join(dir, "node_modules", "@modelcontextprotocol", name)
+	pkg := filepath.Join(os.Getenv("BELLJAR_TEST_NPM"), "node_modules", "@modelcontextprotocol", name)
 	data, err := os.ReadFile(filepath.Join(pkg, "package.json"))
 	if err != nil {
-		t.Fatalf("BELLJAR_TEST_NPM is set, but the package is not there: %v; %s", err, npmSetup)
+		t.Fatalf("BELLJAR_TEST_NPM is set, but the package is not there: %v", err)
 	}
 	var meta struct {
 		Bin map[string]string `json:"bin"`
