@@ -28,6 +28,7 @@ var features = map[string]feature{
 	"userns":            {needUserns, "allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0)"},
 	"cgroup-memory":     {func() error { return needCgroup("memory") }, "run as root, or in a delegated control group (systemd-run --user --scope -p Delegate=yes)"},
 	"cgroup-pids":       {func() error { return needCgroup("pids") }, "run as root, or in a delegated control group (systemd-run --user --scope -p Delegate=yes)"},
+	"cgroup-v1":         {needCgroupV1, "mount the memory and pids controllers of version 1 below /sys/fs/cgroup"},
 	"python":            {needProgram("python3"), "apt-get install python3"},
 	"debian-python":     {needFile("/usr/bin/python3"), "apt-get install python3"},
 	"node":              {needProgram("node"), "install Node.js 20 or later"},
