@@ -48,3 +48,29 @@ func BenchmarkCall20B(b *testing.B)    { calls(b, 20, 1) }
 func BenchmarkCall100KB(b *testing.B)  { calls(b, 100_000, 1) }
 func BenchmarkCall10MB(b *testing.B)   { calls(b, 10_000_000, 1) }
 func BenchmarkThreads20B(b *testing.B) { calls(b, 20, 16) }
+
+// BenchmarkPipelined is the host alone: a client that sends 64 calls at once.
+func BenchmarkPipelined(b *testing.B) {
+	r := dial(b, open(b, Config{}, fixed("yyyyyyyyyyyyyyyyyyyy")))
+	var batch []byte
+	for id := range uint32(64) {
+		batch = append(batch, callFrame(id, "t", `{"a":1}`)...)
+	}
+	in := newFrames(r)
+	b.ReportAllocs()
+	for done := 0; done < b.N; done += 64 {
+		if err := r.write(batch); err != nil {
+			b.Fatal(err)
+		}
+		for range 64 {
+			h, err := in.head()
+			if err == nil {
+				err = in.skip(h.length)
+			}
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "calls/s")
+}

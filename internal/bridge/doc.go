@@ -75,4 +75,10 @@
 // longer than a moment loses the reader's role, and another goroutine reads on.
 // Answers are written at once when the socket takes them; only what would block
 // goes to a writer goroutine.
+//
+// # Locks
+//
+// writer.mu comes before Bridge.mu and socket.mu; besides that no lock is taken
+// while another is held. No lock is held while a handler runs or a call blocks
+// on the script, except for the queue of a stream's own writer.
 package bridge

@@ -168,7 +168,8 @@ work("parent")
 print([os.waitpid(pid, 0)[1] for pid in kids])
 work("after")`, "[0, 0, 0, 0]\n", Stats{Answered: 300*3 + 4*4*300}},
 		{"fork while another thread calls", `
-import os, threading
+import os, threading, warnings
+warnings.simplefilter("ignore") # new Pythons warn of it
 stop = False
 def busy():
     n = 0
@@ -247,11 +248,13 @@ for round in range(3):
     t.join()
 print(len(results), all(results))`, "900 True\n", Stats{Answered: -1}},
 		{"interrupted at every moment", `
-import signal, random
+import signal, random, sys
+sys.unraisablehook = lambda *_: None  # what Python swallows when it strikes in a __del__
 def late(signum, frame):
     raise KeyboardInterrupt
 signal.signal(signal.SIGALRM, late)
 random.seed(7)
+tools.echo(text="an interrupted import is not what this is about")
 hits = 0
 for i in range(600):
     size = random.choice((5, 40_000, 300_000))

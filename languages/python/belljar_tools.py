@@ -135,6 +135,8 @@ class _Closed(Exception):
 class _Stream:
     """The stream of this process."""
 
+    sock = None
+
     def __init__(self, fd):
         self.sock = socket(AF_UNIX, SOCK_STREAM, 0, fd)
         self.sock.settimeout(None)  # whatever socket.setdefaulttimeout says
@@ -151,10 +153,9 @@ class _Stream:
         # between the two.
         self.state = memoryview(bytearray(_ROOM)), 0, [], None
 
-    def __del__(self, close=os.close):
-        fd = self.sock.detach()
-        if fd >= 0:
-            close(fd)
+    def __del__(self):
+        if self.sock is not None:
+            self.sock.close()
 
     def call(self, tool, name, body):
         me = get_ident()
@@ -292,16 +293,15 @@ def _open(tool):
     control = None
     try:
         if inode is None or inode and os.fstat(3).st_ino != inode:
-            raise OSError("not the bridge")
-        control = socket(AF_UNIX, SOCK_SEQPACKET, 0, 3)
-        if (
-            control.getsockopt(SOL_SOCKET, SO_TYPE) != SOCK_SEQPACKET
-            or control.getsockopt(SOL_SOCKET, SO_DOMAIN) != AF_UNIX
-        ):
-            raise OSError("not the bridge")
+            raise OSError
+        # A copy: if we are interrupted, it is the copy that gets closed.
+        control = socket(AF_UNIX, SOCK_SEQPACKET, 0, os.dup(3))
+        kind = control.getsockopt(SOL_SOCKET, SO_TYPE), control.getsockopt(SOL_SOCKET, SO_DOMAIN)
+        if kind != (SOCK_SEQPACKET, AF_UNIX):
+            raise OSError
     except OSError:
         if control is not None:
-            control.detach()
+            control.close()
         raise ToolError(
             "tools cannot be called in this process: only the script and the processes it forks can"
             " (with multiprocessing, use the 'fork' start method)",
@@ -311,11 +311,13 @@ def _open(tool):
     try:
         control.settimeout(None)
         control.send(b"bj\x01\x01", MSG_NOSIGNAL)
-        answer, rights, _, _ = control.recvmsg(512, CMSG_LEN(4), MSG_CMSG_CLOEXEC)
-    except OSError:
+        answer, rights, _, _ = control.recvmsg(4096, CMSG_LEN(4), MSG_CMSG_CLOEXEC)
+    except OSError as e:
+        if e.errno not in _LOST:
+            raise
         answer, rights = b"", None
     finally:
-        control.detach()
+        control.close()
     if rights:
         return _Stream(int.from_bytes(rights[0][2][:4], sys.byteorder))
     if answer[:4] == b"bj\x01\x02":
@@ -361,7 +363,7 @@ def _after_fork():
     _opening = RLock()
     if _stream is not None:
         old, _stream = _stream, None
-        old.__del__()
+        old.sock.close()
 
 
 os.register_at_fork(after_in_child=_after_fork)
