@@ -298,6 +298,26 @@ import sys
 print("belljar_tools" in sys.modules, "json" in sys.modules, "socket" in sys.modules)
 tools.echo(text=[1])
 print("belljar_tools" in sys.modules, "json" in sys.modules, "socket" in sys.modules)`, "False False False\nTrue False False\n", Stats{Answered: 1}},
+		{"no descriptor left", `
+import os, resource
+soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (16, hard))
+full = []
+def fill():
+    try:
+        while True: full.append(os.dup(0))
+    except OSError: pass
+import belljar_tools
+for free in (0, 1):
+    fill()
+    for fd in full[:free]: os.close(fd)
+    full = full[free:]
+    try:
+        tools.echo(text=1)
+    except OSError as e:
+        print(e)
+for fd in full: os.close(fd)
+print(tools.echo(text="room again"))`, "[Errno 24] Too many open files\n[Errno 24] Too many open files\nroom again\n", Stats{Answered: 1}},
 		{"closed by the script", `
 import os
 tools.echo(text=1)

@@ -18,6 +18,7 @@ replaced in one step, and a call cut off while writing retires its stream.
 
 import os
 import sys
+from _signal import SIG_BLOCK, SIG_SETMASK, pthread_sigmask, valid_signals
 from _thread import RLock, allocate_lock, get_ident
 from _socket import (
     AF_UNIX,
@@ -125,6 +126,7 @@ _HEAD = 9  # u32 length, u32 id, u8 kind
 _TEXT, _JSON, _BYTES, _ERROR = 2, 3, 4, 5
 _ROOM = 64 << 10  # the buffer that every answer is read into
 _MOST = 1 << 20  # what it may grow to; a larger answer gets its own
+_EMFILE = 24
 _LOST = 9, 32, 88, 104, 107  # EBADF EPIPE ENOTSOCK ECONNRESET ENOTCONN
 
 
@@ -162,8 +164,8 @@ class _Stream:
         slot = [None, None]
         number = None
         sent = False
-        self.inside.add(me)
         try:
+            self.inside.add(me)
             with self.writing:
                 number = self.last = (self.last + 1) & 0xFFFFFFFF
                 self.slots[number] = slot
@@ -199,21 +201,21 @@ class _Stream:
             if e.errno not in _LOST:  # a signal handler's own, TimeoutError for instance
                 raise
         finally:
-            if not sent:
-                self.retired = True
-            try:
-                self.leave(number, slot)
+            try:  # first of all, and once more if it is interrupted
+                self.leave(me, number, slot, sent)
             except BaseException:
-                self.leave(number, slot)
+                self.leave(me, number, slot, sent)
                 raise
-            self.inside.discard(me)
         if slot[0] is None:
             self.retired = True
             raise ToolError("the bridge to the tools is closed", tool, code="closed")
         return slot[0]
 
-    def leave(self, number, slot):
+    def leave(self, me, number, slot, sent):
         """Ends a call, answered or not. An answer that comes later is dropped."""
+        if not sent:
+            self.retired = True  # half a frame may be out
+        self.inside.discard(me)
         self.slots.pop(number, None)
         if self.leader is slot or self.leader is None:
             with self.mutex:
@@ -288,20 +290,31 @@ _opening = RLock()
 
 
 def _open(tool):
-    """Asks the host for a stream."""
+    """Asks the host for a stream, safe from signals: an answer must not get lost."""
+    before = pthread_sigmask(SIG_BLOCK, ())
+    try:
+        pthread_sigmask(SIG_BLOCK, valid_signals())
+        return _ask(tool)
+    finally:
+        pthread_sigmask(SIG_SETMASK, before)
+
+
+def _ask(tool):
     inode = getattr(sys.modules.get("sitecustomize"), "bridge", 0)  # 0: not ours, it cannot tell
     control = None
     try:
         if inode is None or inode and os.fstat(3).st_ino != inode:
             raise OSError
-        # A copy: if we are interrupted, it is the copy that gets closed.
+        # On a copy, since a socket object closes what it holds.
         control = socket(AF_UNIX, SOCK_SEQPACKET, 0, os.dup(3))
         kind = control.getsockopt(SOL_SOCKET, SO_TYPE), control.getsockopt(SOL_SOCKET, SO_DOMAIN)
         if kind != (SOCK_SEQPACKET, AF_UNIX):
             raise OSError
-    except OSError:
+    except OSError as e:
         if control is not None:
             control.close()
+        if e.errno == _EMFILE:
+            raise
         raise ToolError(
             "tools cannot be called in this process: only the script and the processes it forks can"
             " (with multiprocessing, use the 'fork' start method)",
@@ -320,6 +333,8 @@ def _open(tool):
         control.close()
     if rights:
         return _Stream(int.from_bytes(rights[0][2][:4], sys.byteorder))
+    if answer == b"bj\x01\x01":  # and the descriptor had no room here
+        raise OSError(_EMFILE, os.strerror(_EMFILE))
     if answer[:4] == b"bj\x01\x02":
         raise _error(tool, answer[4:].decode("utf-8", "replace"))
     raise ToolError("the bridge to the tools is closed", tool, code="closed")
