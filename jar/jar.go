@@ -111,7 +111,10 @@ func (j *Jar) Run(ctx context.Context, req *belljar.Request, opts ...RunOption) 
 		named.Caller = "go"
 		req = &named
 	}
-	j.journal.open() // goes on beside everything up to the run itself
+	// Both go on beside everything up to the run itself; what is wrong with them is
+	// told there.
+	_, _ = j.sandbox.open()
+	_, _ = j.journal.open()
 	return j.engine.Run(ctx, req, o.events)
 }
 

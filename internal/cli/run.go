@@ -86,6 +86,7 @@ func (a *app) runRun(cmd *cobra.Command, f *runFlags, file string) error {
 	if err != nil {
 		return err
 	}
+	set.Config.Sandbox.Single = true
 	eng, err := a.open(ctx, set, a.log())
 	if err != nil {
 		return err

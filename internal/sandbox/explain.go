@@ -97,5 +97,9 @@ func (h *Host) Checks(ctx context.Context) []belljar.Check {
 	default:
 		c.Meaning = "Runs get the level " + string(iso.Level) + " (" + strings.Join(iso.Protections, ", ") + ")."
 	}
-	return append([]belljar.Check{c}, h.groups.Checks()...)
+	groups, err := h.openGroups()
+	if err != nil {
+		return []belljar.Check{c}
+	}
+	return append([]belljar.Check{c}, groups.Checks()...)
 }

@@ -26,6 +26,9 @@ type Config struct {
 	// CgroupParent is the control group below which runs get theirs; default: the
 	// engine's own.
 	CgroupParent string `toml:"cgroup_parent"`
+	// Single says that there will be one run only, so that no slot is made ready
+	// for another.
+	Single bool `toml:"-"`
 }
 
 // sweepTime bounds the removal of groups that dead engines left.
@@ -44,17 +47,20 @@ type Host struct {
 	base       string
 	plan       *rootfs.Plan
 	filter     *seccomp.Filter
-	groups     *cgroup.Manager
+	openGroups func() (*cgroup.Manager, error) // once, beside Open
 
 	tokens chan struct{}  // one per run at once
 	after  sync.WaitGroup // slots being settled, and the sweep
 
-	sweepErr error // read after the sweep has ended
+	first    func() (*slot, error) // the slot that Open begins to make; once
+	sweepErr error                 // read after the sweep has ended
 
 	mu     sync.Mutex
 	free   []*slot // the most recently used last
 	used   [MaxSlots]bool
 	closed bool
+	// firstTaken says that the slot which Open began to make has gone to a run.
+	firstTaken bool
 }
 
 // Open prepares what all runs share. It starts no process; the first run of a
@@ -89,15 +95,24 @@ func Open(cfg Config) (*Host, error) {
 	}
 	h.privileged = os.Geteuid() == 0 && ids.length > 2*MaxSlots
 	h.firstID = ids.choose(os.Getpid())
-	if h.groups, err = cgroup.Open(cgroup.Config{Parent: cfg.CgroupParent}); err != nil {
-		return nil, err
-	}
+	h.openGroups = sync.OnceValues(func() (*cgroup.Manager, error) {
+		return cgroup.Open(cgroup.Config{Parent: cfg.CgroupParent})
+	})
+	// The first slot is made beside whatever comes before the first run: to move
+	// its spawner into its groups can take the kernel several milliseconds.
+	h.used[0] = true
+	h.first = sync.OnceValues(func() (*slot, error) { return h.newSlot(0) })
+	h.after.Go(func() { _, _ = h.first() }) // whoever takes it gets the error
 	// What engines that were killed left behind. Their processes and mounts went
 	// with them; their empty groups are away soon after this start.
 	h.after.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), sweepTime)
 		defer cancel()
-		_, h.sweepErr = h.groups.Sweep(ctx)
+		groups, err := h.openGroups()
+		if err == nil {
+			_, err = groups.Sweep(ctx)
+		}
+		h.sweepErr = err
 	})
 	return h, nil
 }
@@ -171,24 +186,32 @@ func (h *Host) acquire(ctx context.Context, spec *Spec) (*slot, error) {
 			return s, nil
 		}
 	}
+	make := h.first
+	index := 0
 	var old *slot
-	index := slices.Index(h.used[:], false)
-	if index < 0 {
-		// A token was to be had, so not all slots are running: one is free.
-		old, h.free = h.free[0], h.free[1:]
-		index = old.id - h.firstID
+	if h.firstTaken {
+		if index = slices.Index(h.used[:], false); index < 0 {
+			// A token was to be had, so not all slots are running: one is free.
+			old, h.free = h.free[0], h.free[1:]
+			index = old.id - h.firstID
+		}
+		make = func() (*slot, error) { return h.newSlot(index) }
 	}
+	h.firstTaken = true
 	h.used[index] = true
 	h.mu.Unlock()
 	if old != nil {
 		_ = old.close() // what it leaves is swept by the next start
 	}
-	s, err := h.newSlot(index, spec)
-	if err != nil {
-		h.giveUp(index)
-		return nil, err
+	s, err := make()
+	if err == nil {
+		if err = h.settleInto(s, spec); err == nil {
+			return s, nil
+		}
+		_ = s.close()
 	}
-	return s, nil
+	h.giveUp(index)
+	return nil, err
 }
 
 func (h *Host) giveUp(index int) {
@@ -225,14 +248,22 @@ func (h *Host) Close() error {
 	h.mu.Lock()
 	h.closed = true
 	free := h.free
-	h.free = nil
+	if !h.firstTaken {
+		if s, err := h.first(); err == nil {
+			free = append(free, s)
+		}
+	}
+	h.free, h.firstTaken = nil, true
 	h.mu.Unlock()
 	var errs []error
 	for _, s := range free {
 		errs = append(errs, s.close())
 	}
 	h.after.Wait()
-	errs = append(errs, h.sweepErr, h.groups.Close())
+	errs = append(errs, h.sweepErr)
+	if groups, err := h.openGroups(); err == nil {
+		errs = append(errs, groups.Close())
+	}
 	return errors.Join(errs...)
 }
 

@@ -6,7 +6,7 @@ import (
 
 // isolation says what protects a run that has started: every protection named
 // here was applied by a system call that succeeded, or the program would not run.
-func (h *Host) isolation(s *slot) belljar.Isolation {
+func (s *slot) isolation(filter string) belljar.Isolation {
 	iso := belljar.Isolation{
 		Level: belljar.LevelNamespaces,
 		Protections: []string{
@@ -14,16 +14,16 @@ func (h *Host) isolation(s *slot) belljar.Isolation {
 			"seccomp", "no_new_privs", "no_capabilities", "rlimits", "process_rlimit", "disk_quota",
 		},
 		Missing: []belljar.Missing{{Protection: "landlock", Reason: "Not added on top of the mount namespace by this version."}},
-		Network: "none", SeccompProfile: h.filter.Hash(),
+		Network: "none", SeccompProfile: filter,
 	}
-	if h.groups.Has("memory") && s.group != nil {
+	if s.memoryLimited {
 		iso.Protections = append(iso.Protections, "memory_cgroup")
 	} else {
 		iso.Protections = append(iso.Protections, "memory_watch")
 	}
-	if h.groups.Has("pids") && s.group != nil {
+	if s.processesLimited {
 		iso.Protections = append(iso.Protections, "pids_cgroup")
 	}
-	iso.Missing = append(iso.Missing, h.groups.Missing()...)
+	iso.Missing = append(iso.Missing, s.missing...)
 	return iso
 }

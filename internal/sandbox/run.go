@@ -77,10 +77,8 @@ type run struct {
 
 func (r *run) do(ctx context.Context) (*Exit, error) {
 	limits := r.spec.Limits
-	if r.slot.group != nil {
-		if err := r.slot.group.Arm(cgroup.Limits{MemoryBytes: limits.MemoryBytes, Processes: limits.Processes + initOverhead}); err != nil {
-			return nil, err
-		}
+	if err := r.slot.group.Arm(cgroup.Limits{MemoryBytes: limits.MemoryBytes, Processes: limits.Processes}); err != nil {
+		return nil, err
 	}
 	req := r.h.setup(r.slot, r.spec)
 	readers, err := r.spawn(req)
@@ -231,7 +229,7 @@ func (r *run) supervise(ctx context.Context, reports <-chan report) (*Exit, erro
 	}
 	done := ctx.Done()
 	overflow := r.overflow
-	oom := r.slot.outOfMemory()
+	oom := r.slot.group.OOM()
 	for {
 		select {
 		case rep := <-reports:
@@ -239,9 +237,9 @@ func (r *run) supervise(ctx context.Context, reports <-chan report) (*Exit, erro
 			case rep.err == nil && rep.status.Started:
 				started = time.Now()
 				exit.Start = started.Sub(r.begin)
-				exit.Isolation = r.h.isolation(r.slot)
+				exit.Isolation = r.slot.isolation(r.h.filter.Hash())
 				clock.Reset(time.Duration(r.spec.Limits.TimeoutMS) * time.Millisecond)
-				if stop := r.h.watch(r.proc.PID, r.slot, r.spec.Limits); stop != nil {
+				if stop := watch(r.proc.PID, r.slot, r.spec.Limits); stop != nil {
 					watched = stop.exceeded
 					defer func() {
 						stop.close()
@@ -304,9 +302,6 @@ func (r *run) gone(ctx context.Context, exit *Exit, started time.Time) (*Exit, e
 
 // memoryMet says whether the kernel killed something of this run for memory.
 func (r *run) memoryMet() bool {
-	if r.slot.group == nil {
-		return false
-	}
 	st, err := r.slot.group.Stats()
 	return err == nil && st.OOMKills > 0
 }
@@ -316,9 +311,6 @@ func (r *run) memoryMet() bool {
 // only a child of it was killed and it then ended by itself.
 func (r *run) account(exit *Exit) {
 	exit.Usage.Processes = -1
-	if r.slot.group == nil {
-		return
-	}
 	st, err := r.slot.group.Stats()
 	if err != nil {
 		return

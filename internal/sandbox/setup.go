@@ -47,7 +47,7 @@ func (h *Host) root(plan *rootfs.Plan) *initproc.Table {
 // capabilities go after everything that needs them, and the filter is last.
 func (h *Host) setup(slot *slot, s *Spec) *initproc.Request {
 	t := initproc.New()
-	req := &initproc.Request{Table: t, CgroupFD: slot.cgroupFD(), CloneFlags: unix.CLONE_NEWNS | unix.CLONE_NEWPID |
+	req := &initproc.Request{Table: t, CgroupFD: slot.group.FD(), CloneFlags: unix.CLONE_NEWNS | unix.CLONE_NEWPID |
 		unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP} // the network: see network
 	own := rootfs.Own{DiskBytes: s.Limits.DiskBytes, Inodes: s.Limits.Inodes}
 

@@ -9,9 +9,11 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/belljar/belljar"
 	"github.com/belljar/belljar/internal/sandbox/cgroup"
 	"github.com/belljar/belljar/internal/sandbox/initproc"
 	"github.com/belljar/belljar/internal/sandbox/rootfs"
+	"golang.org/x/sys/unix"
 )
 
 // slot is the place of one run at a time: a spawner in the root that its runs
@@ -19,40 +21,63 @@ import (
 // none is ever moved), and a host id.
 type slot struct {
 	id      int    // host user and group of its runs, when privileged
-	key     string // of the shared root, see rootKey
+	key     string // of the shared root, see rootKey; empty: it has none yet
 	plan    *rootfs.Plan
 	spawner *initproc.Spawner
-	group   *cgroup.Slot // nil where there are no control groups
+	group   *cgroup.Slot // does nothing where there are no control groups
+
+	memoryLimited, processesLimited bool // by the group
+	missing                         []belljar.Missing
+	single                          bool // for one run
 }
 
-func (h *Host) newSlot(index int, spec *Spec) (s *slot, err error) {
-	s = &slot{id: h.firstID + index, key: rootKey(spec)}
+// newSlot makes a slot without a root: its spawner runs, in its control group.
+func (h *Host) newSlot(index int) (s *slot, err error) {
+	s = &slot{id: h.firstID + index, single: h.cfg.Single}
 	defer func() {
 		if err != nil {
 			s.close()
 		}
 	}()
+	groups, err := h.openGroups()
+	if err != nil {
+		return s, err
+	}
+	if s.spawner, err = initproc.Start(nil); err != nil {
+		return s, err
+	}
+	s.protect()
+	s.missing = groups.Missing()
+	s.memoryLimited, s.processesLimited = groups.Has("memory"), groups.Has("pids")
+	if s.group, err = groups.NewSlot(); err != nil {
+		return s, err
+	}
+	err = s.group.EnterBy(s.spawner.PID(), func(tasks []string) error {
+		t := &initproc.Table{}
+		for _, file := range tasks {
+			t.Call("enter "+file, initproc.Store, unix.SYS_OPENAT, at, t.String(file), unix.O_WRONLY|unix.O_CLOEXEC)
+			t.Call("enter "+file, initproc.Full|initproc.Use(0), unix.SYS_WRITE, 0, t.String("0"), 1)
+			t.Call("enter "+file, initproc.Use(0), unix.SYS_CLOSE, 0)
+		}
+		return s.spawner.Walk(t)
+	})
+	return s, err
+}
+
+// settleInto moves a new slot into the root that a run needs.
+func (h *Host) settleInto(s *slot, spec *Spec) (err error) {
 	assets := make(map[string][]byte, len(spec.Assets))
 	for _, f := range spec.Assets {
 		assets[f.Name] = f.Data
 	}
 	if s.plan, err = h.plan.With(spec.Toolchain, assets); err != nil {
-		return s, err
+		return err
 	}
-	if s.spawner, err = initproc.Start(h.root(s.plan)); err != nil {
-		return s, h.explain(err)
+	if err := s.spawner.Walk(h.root(s.plan)); err != nil {
+		return h.explain(err)
 	}
-	s.protect()
-	if h.groups.Version() == 0 {
-		return s, nil
-	}
-	if s.group, err = h.groups.NewSlot(); err != nil {
-		return s, err
-	}
-	if err = s.group.Enter(s.spawner.PID()); err != nil {
-		return s, err
-	}
-	return s, nil
+	s.key = rootKey(spec)
+	return nil
 }
 
 // protect keeps the spawner, which shares its group with the run, from being
@@ -77,20 +102,6 @@ func rootKey(s *Spec) string {
 	return string(sum.Sum(nil))
 }
 
-func (s *slot) cgroupFD() int {
-	if s.group == nil {
-		return -1
-	}
-	return s.group.FD()
-}
-
-func (s *slot) outOfMemory() <-chan struct{} {
-	if s.group == nil {
-		return nil
-	}
-	return s.group.OOM()
-}
-
 // settle waits until nothing of the last run is left and says whether the slot
 // can serve another.
 func (s *slot) settle(p *initproc.Process) bool {
@@ -101,13 +112,13 @@ func (s *slot) settle(p *initproc.Process) bool {
 	case <-ctx.Done():
 		return false
 	}
+	if s.single {
+		return false
+	}
 	next := &initproc.Table{}
 	network(next)
 	if s.spawner.Walk(next) != nil {
 		return false
-	}
-	if s.group == nil {
-		return true
 	}
 	clean, err := s.group.Idle(ctx)
 	return clean && err == nil

@@ -28,8 +28,8 @@ type watcher struct {
 
 // watch starts a watcher over the processes below pid, or returns nil where the
 // kernel limits memory itself.
-func (h *Host) watch(pid int, s *slot, l belljar.Limits) *watcher {
-	if s.group != nil && h.groups.Has("memory") {
+func watch(pid int, s *slot, l belljar.Limits) *watcher {
+	if s.memoryLimited {
 		return nil
 	}
 	w := &watcher{exceeded: make(chan struct{}), stop: make(chan struct{}), done: make(chan struct{})}

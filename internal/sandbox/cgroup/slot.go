@@ -155,6 +155,21 @@ func (s *Slot) FD() int {
 // none it does nothing. The spawner must have a process of its own: never the
 // engine's, which Kill would end and the limits would starve.
 func (s *Slot) Enter(pid int) error {
+	return s.EnterBy(pid, func(tasks []string) error {
+		for _, file := range tasks {
+			if err := s.m.ops.writeFile(filepath.Join(filepath.Dir(file), "cgroup.procs"), strconv.Itoa(pid)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// EnterBy is Enter with the spawner's own help: move lets it write "0" into each
+// of the files named, with one thread. To move a process from outside the kernel
+// stops every fork of the host for a moment, which takes an RCU grace period of
+// several milliseconds; a thread that moves itself needs none of that.
+func (s *Slot) EnterBy(pid int, move func(tasks []string) error) error {
 	s.life.RLock()
 	defer s.life.RUnlock()
 	s.mu.Lock()
@@ -173,10 +188,12 @@ func (s *Slot) Enter(pid int) error {
 	if err != nil {
 		return fmt.Errorf("enter %s: %w", s.name, err)
 	}
+	files := make([]string, 0, len(s.v1))
 	for _, dir := range s.v1 {
-		if err := s.m.ops.writeFile(filepath.Join(dir, "cgroup.procs"), strconv.Itoa(pid)); err != nil {
-			return fmt.Errorf("enter %s: %w", s.name, err)
-		}
+		files = append(files, filepath.Join(dir, "tasks"))
+	}
+	if err := move(files); err != nil {
+		return fmt.Errorf("enter %s: %w", s.name, err)
 	}
 	s.spawner = owner{pid: pid, start: start}
 	if s.pids != nil && s.pids.inV1 {
