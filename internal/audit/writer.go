@@ -64,10 +64,16 @@ func (w *writer) refuseAll() {
 	}
 }
 
-// serve takes an item and whatever waits behind it, commits all records in one
+// linger is how long the writer waits for company for a record that nobody has
+// asked to be safe yet: one commit for many records costs hardly more than one for
+// one, and takes the processor from the run that makes them. A Flush ends the wait.
+const linger = 5 * time.Millisecond
+
+// serve takes an item and what comes soon after it, commits all records in one
 // transaction, and answers.
 func (w *writer) serve(it item) {
 	var acks []chan error
+	var wait *time.Timer
 	for taken := 1; ; taken++ {
 		if it.ack != nil {
 			acks = append(acks, it.ack)
@@ -78,13 +84,12 @@ func (w *writer) serve(it item) {
 			break
 		}
 		var more bool
-		select {
-		case it, more = <-w.j.queue:
-		default:
-		}
-		if !more {
+		if it, more, wait = w.next(len(acks) > 0, wait); !more {
 			break
 		}
+	}
+	if wait != nil {
+		wait.Stop()
 	}
 	err := w.commit()
 	for _, ack := range acks {
@@ -93,6 +98,27 @@ func (w *writer) serve(it item) {
 	if err == nil {
 		w.fold()
 	}
+}
+
+// next takes a further item of the batch: at once if somebody waits for the commit,
+// else within the time that the batch has left.
+func (w *writer) next(hurry bool, wait *time.Timer) (it item, more bool, _ *time.Timer) {
+	select {
+	case it, more = <-w.j.queue:
+		return it, more, wait
+	default:
+	}
+	if hurry {
+		return item{}, false, wait
+	}
+	if wait == nil {
+		wait = time.NewTimer(linger)
+	}
+	select {
+	case it, more = <-w.j.queue:
+	case <-wait.C:
+	}
+	return it, more, wait
 }
 
 // fold keeps the log short, after everybody has an answer. What was committed is
