@@ -142,8 +142,10 @@ class _Stream:
     def __init__(self, fd):
         self.sock = socket(AF_UNIX, SOCK_STREAM, 0, fd)
         self.sock.settimeout(None)  # whatever socket.setdefaulttimeout says
-        self.writing = allocate_lock()
-        self.mutex = allocate_lock()  # guards leader, and who sleeps
+        # Before 3.10 an exception can leave a "with" without releasing: RLocks, so
+        # that a thread at least never waits for itself.
+        self.writing = RLock()
+        self.mutex = RLock()  # guards leader, and who sleeps
         self.leader = None  # the slot of the thread that reads
         self.slots = {}  # id: [answer or None, lock to sleep on or None]
         self.last = 0  # id of the last call
