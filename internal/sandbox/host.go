@@ -63,8 +63,7 @@ type Host struct {
 	firstTaken bool
 }
 
-// Open prepares what all runs share. It starts no process; the first run of a
-// slot does.
+// Open prepares what all runs share, and begins to make the first slot.
 func Open(cfg Config) (*Host, error) {
 	if cfg.Minimum == "" {
 		cfg.Minimum = belljar.LevelNamespaces
@@ -98,8 +97,7 @@ func Open(cfg Config) (*Host, error) {
 	h.openGroups = sync.OnceValues(func() (*cgroup.Manager, error) {
 		return cgroup.Open(cgroup.Config{Parent: cfg.CgroupParent})
 	})
-	// The first slot is made beside whatever comes before the first run: to move
-	// its spawner into its groups can take the kernel several milliseconds.
+	// The first slot is made beside whatever comes before the first run.
 	h.used[0] = true
 	h.first = sync.OnceValues(func() (*slot, error) { return h.newSlot(0) })
 	h.after.Go(func() { _, _ = h.first() }) // whoever takes it gets the error
