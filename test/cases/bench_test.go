@@ -4,12 +4,14 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -27,7 +29,15 @@ const (
 	shortEnv  = "BELLJAR_TEST_CASES_SHORT"  // flags do not reach such a process
 )
 
+// TestMain plays more cases at once than there are processors on a small machine:
+// many of them wait for their limit.
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if runtime.GOMAXPROCS(0) < 4 {
+		if err := flag.Set("test.parallel", "4"); err != nil {
+			panic(err)
+		}
+	}
 	code := m.Run()
 	if built != "" {
 		os.RemoveAll(filepath.Dir(built))

@@ -187,7 +187,8 @@ func TestEveryKindHasCases(t *testing.T) {
 			t.Errorf("kind %s has %d cases, want 3 at least", k, count[k])
 		}
 	}
-	listed := slices.Concat(slices.Collect(maps.Keys(known)), slices.Collect(maps.Keys(varies)), slices.Collect(maps.Keys(long)))
+	listed := slices.Concat(slices.Collect(maps.Keys(known)), slices.Collect(maps.Keys(racy)), slices.Collect(maps.Keys(varies)),
+		slices.Collect(maps.Keys(alone)), slices.Collect(maps.Keys(long)))
 	for _, id := range listed {
 		if !ids[id] {
 			t.Errorf("%s is listed, but there is no such case", id)

@@ -16,7 +16,8 @@
 //	source             the program's lines; source_raw is the exact text instead
 //	as                 "snippet" for a program that must have no bridge: not by MCP
 //	files, stdin, stdin_gen, limits
-//	                   what the run is given; absent limits are the engine's own
+//	                   what the run is given; absent limits are the engine's own, but
+//	                   for a longer time
 //	tools              in words, the tools of tools_test.go
 //	request            for mcp: arguments, sent one by one
 //	steps              several programs in order, in place of source; background:

@@ -25,7 +25,7 @@ type play struct {
 // here measures speed.
 func (p *play) guard(e *Expect) time.Duration {
 	within := max(e.WithinMS, p.c.Limits.TimeoutMS+2000)
-	return 20*time.Second + 3*time.Duration(within)*time.Millisecond
+	return 40*time.Second + 3*time.Duration(within)*time.Millisecond
 }
 
 // run plays the case and gives the reply of its program, or of the last of its
@@ -129,7 +129,7 @@ func (p *play) one(source string, e *Expect) *reply {
 func (p *play) line(source string) string {
 	ctx, cancel := context.WithTimeout(p.Context(), time.Minute)
 	defer cancel()
-	program := &program{nonce: p.nonce, source: source}
+	program := p.b.program(&Case{}, source, p.nonce)
 	r, err := p.s.run(ctx, program)
 	if err != nil {
 		p.Errorf("a line of Python: %v", err)

@@ -20,6 +20,11 @@ type program struct {
 	script bool // it may call the harness's tools
 }
 
+// patience is the time limit in milliseconds of a case that names none: more than
+// the engine's own, so that a machine under load is not taken for a program that
+// does not end.
+const patience = 25_000
+
 func oneLine() *belljar.Request {
 	return &belljar.Request{Kind: belljar.KindSnippet, Lang: "python", Source: "print('alive')"}
 }
@@ -40,6 +45,9 @@ func (b *bench) program(c *Case, source, nonce string) *program {
 	p.limits = belljar.LimitsRequest{
 		TimeoutMS: given(c.Limits.TimeoutMS, 1), MemoryBytes: given(c.Limits.MemoryMB, 1<<20), DiskBytes: given(c.Limits.DiskMB, 1<<20),
 		Processes: given(c.Limits.Processes, 1), OutputBytes: given(c.Limits.OutputBytes, 1),
+	}
+	if p.limits.TimeoutMS == nil {
+		p.limits.TimeoutMS = given(patience, 1)
 	}
 	return p
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/belljar/belljar"
 )
 
-// Expect is what must come of a case; docs of the fields are in README words:
+// Expect is what must come of a case:
 //
 //	stage(_any), outcome(_any), not_outcome, exit_code(_not), signal(_any)
 //	                 how it ended; outcomes are the keys of statuses
