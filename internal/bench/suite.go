@@ -15,6 +15,7 @@ import (
 // Options of a whole comparison.
 type Options struct {
 	Rounds  int    // of the starts; default 60
+	Calls   int    // tool calls of one round of the bridge; default 4000
 	Python  string // the bare interpreter; default /usr/bin/python3, resolved
 	Command string // the belljar binary, for the cost of the whole command; "": left out
 	// Progress is told which group is being measured; nil: nobody is.
@@ -28,6 +29,9 @@ const helloPython = "print('hello')\n"
 func Run(ctx context.Context, opt Options) (rows []Row, skipped []string, err error) {
 	if opt.Rounds <= 0 {
 		opt.Rounds = 60
+	}
+	if opt.Calls <= 0 {
+		opt.Calls = 4000
 	}
 	if opt.Python == "" {
 		opt.Python = "/usr/bin/python3"
@@ -90,7 +94,7 @@ func Run(ctx context.Context, opt Options) (rows []Row, skipped []string, err er
 		name         string
 		bytes, calls int
 		goal         float64
-	}{{"20 B", 20, 4000, 2}, {"100 KB", 100_000, 1000, 4}} {
+	}{{"20 B", 20, opt.Calls, 2}, {"100 KB", 100_000, max(1, opt.Calls/4), 4}} {
 		more, err := measure(ctx, opt, Group{"tool calls of " + size.name, []Case{
 			{Name: "loopback JSON lines", Run: plainRate(opt.Python, size.calls, size.bytes)},
 			{Name: "bridge, policed and recorded", Run: bridgeRate(plain{j}, size.calls, size.bytes), Goal: size.goal},
