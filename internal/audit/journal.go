@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -192,8 +193,15 @@ func (j *Journal) redact(r belljar.Record) belljar.Record {
 	}
 	r.Args = j.redactor.Args(r.Args)
 	r.Summary = j.redactor.Summary(r.Summary)
-	for _, field := range []*string{&r.Run, &r.Session, &r.Caller, &r.Event, &r.Name, &r.Outcome, &r.Code} {
+	for _, field := range []*string{&r.Run, &r.Session, &r.Caller, &r.Event, &r.Outcome, &r.Code} {
 		*field = plain(*field)
+	}
+	// What a script calls a tool is what it chose: a name that would be shown as
+	// another one is shown in quotes.
+	if name := plain(r.Name); name == r.Name || len(r.Name) > maxField {
+		r.Name = name
+	} else {
+		r.Name = plain(strconv.QuoteToGraphic(r.Name))
 	}
 	return r
 }

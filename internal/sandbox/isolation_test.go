@@ -133,7 +133,7 @@ func inspect(h *Host) (map[string]bool, error) {
 		"no_capabilities": status["CapEff"] == zero && status["CapPrm"] == zero && status["CapInh"] == zero &&
 			status["CapBnd"] == zero && status["CapAmb"] == zero,
 		"rlimits":        limit("Max core file size") == 0 && limit("Max open files") == int(defaults().OpenFiles),
-		"process_rlimit": limit("Max processes") == int(defaults().Processes)+initOverhead,
+		"process_rlimit": limit("Max processes") >= int(defaults().Processes)+initOverhead && limit("Max processes") <= int(defaults().Processes)+initOverhead+spareProcesses,
 		"disk_quota":     strings.Contains(mounts, "size=65536k,nr_inodes=10000"),
 		"memory_cgroup":  group("memory"), "pids_cgroup": group("pids"),
 		"memory_watch": !group("memory"),

@@ -57,10 +57,14 @@ try:
             time.sleep(60)
         n += 1
 except OSError as e:
-    print(type(e).__name__, n)
+    print(type(e).__name__, n, flush=True)
+time.sleep(0.2)
 `, limit(func(l *belljar.Limits) { l.Processes = 20 }))
 		if o.out != "BlockingIOError 19\n" || o.Wait != 0 {
 			t.Errorf("%q %s %+v", o.out, o.err, o.Exit)
+		}
+		if len(o.Denials) != 1 || o.Denials[0].What != "processes" {
+			t.Errorf("denials %+v", o.Denials)
 		}
 	})
 }
@@ -138,6 +142,10 @@ func TestOutput(t *testing.T) {
 		if o.Cause != CauseOutput || len(o.out) != 1<<20 {
 			t.Errorf("flood: %+v, %d bytes", o.Exit, len(o.out))
 		}
+		o = shell(t, h, "echo first; sleep 0.1; yes >&2", limit(func(l *belljar.Limits) { l.OutputBytes = 1 << 20 }))
+		if o.Cause != CauseOutput || o.out != "first\n" || len(o.err) != 1<<20 {
+			t.Errorf("flood on the other stream: %+v, %q and %d bytes", o.Exit, o.out, len(o.err))
+		}
 		o = python(t, h, "import os\nfor i in range(2000):\n  os.write(1, b'o' * 1000); os.write(2, b'e' * 1000)\n")
 		if o.Wait != 0 || len(o.out) != 2_000_000 || len(o.err) != 2_000_000 {
 			t.Errorf("both streams: %+v, %d and %d bytes", o.Exit, len(o.out), len(o.err))
@@ -187,6 +195,15 @@ os.chmod(".", 0)
 `, small)
 		if o.out != "ENOSPC ENOSPC ENOSPC\nENOSPC True\n" || o.Wait != 0 {
 			t.Errorf("%q %s %+v", o.out, o.err, o.Exit)
+		}
+		if len(o.Denials) != 1 || o.Denials[0].What != "inodes" || !o.Denials[0].Likely {
+			t.Errorf("denials %+v", o.Denials)
+		}
+		if o = shell(t, h, "cat /dev/zero > x", small); len(o.Denials) != 1 || o.Denials[0].What != "disk" {
+			t.Errorf("denials %+v", o.Denials)
+		}
+		if o = shell(t, h, "echo x > x", small); len(o.Denials) != 0 {
+			t.Errorf("denials %+v", o.Denials)
 		}
 		_, err := h.Run(context.Background(), &Spec{Argv: []string{"/bin/true"}, Limits: func() belljar.Limits { l := defaults(); l.DiskBytes = 1 << 20; return l }(),
 			Files: []File{{Name: "big", Data: make([]byte, 2<<20)}}})

@@ -160,22 +160,24 @@ func (r *run) spawn(req *initproc.Request) (readers []stream, err error) {
 
 var buffers = sync.Pool{New: func() any { b := make([]byte, 64<<10); return &b }}
 
-// pump passes one stream on while it is read, until the limit for both; what
-// comes after is thrown away so that the program cannot block on it.
+// pump passes one stream on while it is read. The limit counts both streams, and
+// meeting it ends the run; but each may pass on as much as the limit by itself, so
+// that a flood on one cannot swallow what was written to the other before it. What
+// comes after is thrown away: the program must not block on it.
 func (r *run) pump(from io.Reader, to io.Writer) {
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
 	limit := r.spec.Limits.OutputBytes
+	left := limit
 	for {
 		n, err := from.Read(*buf)
 		if n > 0 {
-			before := r.written.Add(int64(n)) - int64(n)
-			keep := min(int64(n), max(0, limit-before))
-			if keep > 0 && to != nil {
+			if keep := min(int64(n), left); keep > 0 && to != nil {
 				// A writer that fails loses its own stream, not the run.
 				_, _ = to.Write((*buf)[:keep])
+				left -= keep
 			}
-			if before <= limit && before+int64(n) > limit {
+			if both := r.written.Add(int64(n)); both > limit && both-int64(n) <= limit {
 				close(r.overflow)
 			}
 		}
@@ -243,7 +245,7 @@ func (r *run) supervise(ctx context.Context, reports <-chan report) (*Exit, erro
 					watched = stop.exceeded
 					defer func() {
 						stop.close()
-						exit.Usage.PeakMemoryBytes = max(exit.Usage.PeakMemoryBytes, stop.peak())
+						stop.account(exit, r.spec.Limits.Processes)
 					}()
 				}
 			case rep.err == nil:
@@ -251,6 +253,7 @@ func (r *run) supervise(ctx context.Context, reports <-chan report) (*Exit, erro
 				exit.Usage.CPUMS = ms(rep.status.User + rep.status.System)
 				exit.Usage.PeakMemoryBytes = rep.status.MaxRSS
 				exit.Faults = rep.status.Faults
+				exit.Denials = diskDenials(rep.status)
 				exit.Usage.WallMS = ms(time.Since(started))
 				return exit, nil
 			case errors.Is(rep.err, initproc.ErrGone):
@@ -328,8 +331,7 @@ func (r *run) account(exit *Exit) {
 		exit.Usage.Processes = st.PidsPeak
 	}
 	if st.PidsRefused > 0 {
-		exit.Denials = append(exit.Denials, belljar.Denial{Kind: "limit", What: "processes",
-			Explain: "The run asked for more processes and threads than its limit allows, and was refused."})
+		exit.Denials = append(exit.Denials, processDenial)
 	}
 }
 

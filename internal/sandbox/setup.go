@@ -14,6 +14,10 @@ import (
 // at is AT_FDCWD as an argument of a prepared call.
 const at = ^uint64(99)
 
+// spareProcesses keeps the resource limit behind the control group's, which counts
+// what it refuses.
+const spareProcesses = 8
+
 // initOverhead is what the sandbox itself adds to a run's processes: PID 1.
 const initOverhead = 1
 
@@ -77,7 +81,7 @@ func (h *Host) setup(slot *slot, s *Spec) *initproc.Request {
 	}
 	t.Call("set the umask", 0, unix.SYS_UMASK, 0o022)
 	fill(t, s.Files)
-	limits(t, s.Limits)
+	limits(t, s.Limits, slot.processesLimited)
 	h.confine(t)
 
 	t.Fork()
@@ -160,14 +164,18 @@ const stepFill = "write the run's "
 // limits sets the resource limits that need no control group. There is none on
 // address space (runtimes reserve far more than they use) and none on file size
 // (the file system's size is the limit).
-func limits(t *initproc.Table, l belljar.Limits) {
+func limits(t *initproc.Table, l belljar.Limits, counted bool) {
 	const inf = ^uint64(0)
+	processes := uint64(l.Processes) + initOverhead
+	if counted {
+		processes += spareProcesses
+	}
 	for _, r := range []struct {
 		name       string
 		which      uint64
 		soft, hard uint64
 	}{
-		{"processes", unix.RLIMIT_NPROC, uint64(l.Processes) + initOverhead, uint64(l.Processes) + initOverhead},
+		{"processes", unix.RLIMIT_NPROC, processes, processes},
 		{"open files", unix.RLIMIT_NOFILE, uint64(l.OpenFiles), uint64(l.OpenFiles)},
 		{"core files", unix.RLIMIT_CORE, 0, 0},
 		{"stack", unix.RLIMIT_STACK, 8 << 20, inf},

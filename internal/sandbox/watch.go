@@ -24,6 +24,7 @@ type watcher struct {
 	stop     chan struct{}
 	done     chan struct{}
 	most     atomic.Int64
+	tasks    atomic.Int64 // the most processes and threads seen at once
 }
 
 // watch starts a watcher over the processes below pid, or returns nil where the
@@ -47,7 +48,8 @@ func (w *watcher) loop(pid int, limit int64) {
 			return
 		case <-tick.C:
 		}
-		used := measure(pid, limit)
+		used, tasks := measure(pid, limit)
+		w.tasks.Store(max(w.tasks.Load(), tasks))
 		if used > w.most.Load() {
 			w.most.Store(used)
 		}
@@ -63,13 +65,22 @@ func (w *watcher) close() {
 	<-w.done
 }
 
-func (w *watcher) peak() int64 { return w.most.Load() }
+// account adds what was seen to what is known of the run.
+func (w *watcher) account(exit *Exit, processes int64) {
+	exit.Usage.PeakMemoryBytes = max(exit.Usage.PeakMemoryBytes, w.most.Load())
+	if w.tasks.Load() >= processes {
+		likely := processDenial
+		likely.Likely = true
+		exit.Denials = append(exit.Denials, likely)
+	}
+}
 
 // measure adds up what the tree below a process uses. Resident pages are cheap to
 // read but count a page once for each process that shares it after a fork, so the
 // exact and dearer figure is taken only when the cheap one is above the limit.
-func measure(pid int, limit int64) int64 {
-	tree := descendants(pid)
+func measure(pid int, limit int64) (used, tasks int64) {
+	tree, tasks := family(pid)
+	tasks -= initOverhead
 	files := memoryFiles(tree)
 	if len(tree) > 1 {
 		files += writtenBytes(tree[1])
@@ -79,7 +90,7 @@ func measure(pid int, limit int64) int64 {
 		sum += fieldKB(p, "status", "RssAnon:") + fieldKB(p, "status", "RssShmem:")
 	}
 	if sum <= limit {
-		return sum
+		return sum, tasks
 	}
 	sum = files
 	for _, p := range tree {
@@ -89,19 +100,26 @@ func measure(pid int, limit int64) int64 {
 			sum += fieldKB(p, "status", "RssAnon:") + fieldKB(p, "status", "RssShmem:")
 		}
 	}
-	return sum
+	return sum, tasks
 }
 
 // descendants lists a process and all below it. In a PID namespace every orphan
 // becomes a child of PID 1, so nothing can leave the tree.
 func descendants(pid int) []int {
-	list := []int{pid}
+	list, _ := family(pid)
+	return list
+}
+
+// family is descendants with the number of their threads.
+func family(pid int) (list []int, threads int64) {
+	list = []int{pid}
 	for i := 0; i < len(list); i++ {
 		base := "/proc/" + strconv.Itoa(list[i]) + "/task/"
 		tasks, err := os.ReadDir(base)
 		if err != nil {
 			continue
 		}
+		threads += int64(len(tasks))
 		for _, t := range tasks {
 			raw, err := os.ReadFile(base + t.Name() + "/children")
 			if err != nil {
@@ -114,7 +132,7 @@ func descendants(pid int) []int {
 			}
 		}
 	}
-	return list
+	return list, threads
 }
 
 // fieldKB reads one field of a file of /proc/<pid> that is given in kB, in bytes;

@@ -43,7 +43,9 @@ type Status struct {
 	User    time.Duration // of the program and those of its children it waited for
 	System  time.Duration
 	MaxRSS  int64 // bytes, of the largest single process
-	Faults  int64 // minor page faults, those of setting the sandbox up included
+	// NoSpace and NoInodes say that the run's file system was full at the end.
+	NoSpace, NoInodes bool
+	Faults            int64 // minor page faults, those of setting the sandbox up included
 }
 
 // ErrGone says that PID 1 ended without a word: it was killed.
@@ -65,7 +67,8 @@ func (p *Process) Next() (Status, error) {
 	case kindStarted:
 		return Status{Started: true}, nil
 	case kindExited:
-		return Status{Wait: syscall.WaitStatus(r.a), User: r.user, System: r.sys, MaxRSS: r.maxRSS, Faults: r.faults}, nil
+		return Status{Wait: syscall.WaitStatus(r.a), User: r.user, System: r.sys, MaxRSS: r.maxRSS,
+			NoSpace: r.b&1 != 0, NoInodes: r.b&2 != 0, Faults: r.faults}, nil
 	case kindFailed:
 		return Status{}, &StepError{Step: p.table.Name(int(r.a)), Errno: syscall.Errno(r.b)}
 	}
