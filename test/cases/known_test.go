@@ -3,18 +3,13 @@ package cases
 // known are the cases that fail, each with what is missing. An entry that passes
 // fails the test: it has to go.
 var known = map[string]string{
-	"art-flood-py":      "files that a run leaves are not collected yet",
-	"art-special":       "files that a run leaves are not collected yet",
-	"br-audit-names-py": "the journal trims names, so the unknown name \"echo \" is filed as that of the tool echo",
-	"dsk-named-py":      "a program that fails on a full workspace is not told of the limit by a denial",
-	"prc-named-py":      "RLIMIT_NPROC bites before the control group does, and only the group counts refusals for a denial",
+	"art-flood-py": "files that a run leaves are not collected yet",
+	"art-special":  "files that a run leaves are not collected yet",
 }
 
 // racy are the cases that fail now and then, each with the reason. Passing proves
 // nothing there.
-var racy = map[string]string{
-	"out-limit-py": "one stream's flood can use up the limit for both before what the other one wrote earlier is read",
-}
+var racy = map[string]string{}
 
 // varies are the cases whose output differs between a script and a snippet, each
 // with the reason.
