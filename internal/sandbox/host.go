@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"runtime"
 	"slices"
 	"strconv"
@@ -23,8 +24,9 @@ type Config struct {
 	// Minimum is the weakest level a run may get when its request asks for
 	// nothing: default namespaces.
 	Minimum belljar.Level `toml:"minimum"`
-	// CgroupParent is the control group below which runs get theirs; default: the
-	// engine's own.
+	// CgroupParent is the control group below which runs get theirs, as a path from
+	// the top of each hierarchy; default: the engine's own. When it is named and
+	// cannot be used, runs are refused.
 	CgroupParent string `toml:"cgroup_parent"`
 	// Single says that there will be one run only, so that no slot is made ready
 	// for another.
@@ -94,6 +96,9 @@ func Open(cfg Config) (*Host, error) {
 	}
 	h.privileged = os.Geteuid() == 0 && ids.length > 2*MaxSlots
 	h.firstID = ids.choose(os.Getpid())
+	if p := cfg.CgroupParent; p != "" && (!path.IsAbs(p) || path.Clean(p) != p) {
+		return nil, badParent(p, "it is no path from the top of a hierarchy")
+	}
 	h.openGroups = sync.OnceValues(func() (*cgroup.Manager, error) {
 		return cgroup.Open(cgroup.Config{Parent: cfg.CgroupParent})
 	})

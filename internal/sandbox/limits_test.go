@@ -387,3 +387,23 @@ func TestThousandRuns(t *testing.T) {
 		}
 	})
 }
+
+func TestNamedGroupMustWork(t *testing.T) {
+	bothWays(t, func(t *testing.T, _ *Host) {
+		var refusal *belljar.Refusal
+		for _, parent := range []string{"x", "/a/../b", "/a/"} {
+			if _, err := Open(Config{CgroupParent: parent}); !errors.As(err, &refusal) || refusal.Code != belljar.CodeBadConfig {
+				t.Errorf("parent %q: %v", parent, err)
+			}
+		}
+		h, err := Open(Config{CgroupParent: "/no-such-group"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer h.Close()
+		_, err = h.Run(context.Background(), &Spec{Argv: []string{"/bin/true"}, Limits: defaults()})
+		if !errors.As(err, &refusal) || refusal.Code != belljar.CodeBadConfig || !strings.Contains(refusal.Reason, "no-such-group") {
+			t.Errorf("a missing group: %v", err)
+		}
+	})
+}

@@ -43,6 +43,11 @@ func (h *Host) newSlot(index int) (s *slot, err error) {
 	if err != nil {
 		return s, err
 	}
+	// Whoever names a group means its limits: to run without them would be weaker
+	// than asked.
+	if missing := groups.Missing(); h.cfg.CgroupParent != "" && len(missing) > 0 {
+		return s, badParent(h.cfg.CgroupParent, missing[0].Reason)
+	}
 	if s.spawner, err = initproc.Start(nil); err != nil {
 		return s, err
 	}
@@ -62,6 +67,12 @@ func (h *Host) newSlot(index int) (s *slot, err error) {
 		return s.spawner.Walk(t)
 	})
 	return s, err
+}
+
+func badParent(parent, reason string) error {
+	return belljar.Refuse(belljar.CodeBadConfig,
+		"Name a group that is there in every hierarchy and that this user may fill, from the top of the hierarchy (/belljar), or leave the key out.",
+		"sandbox.cgroup_parent: runs cannot be limited by groups in %q: %s.", parent, reason)
 }
 
 // settleInto moves a new slot into the root that a run needs.
