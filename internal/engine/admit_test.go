@@ -121,11 +121,11 @@ func TestFileNames(t *testing.T) {
 		want   string // "" is accepted
 	}{
 		{"plain", "main.py", []string{"a.txt", "data/b.csv", "data/c/d", "日本.txt", "-rf", "sp ace", "..hidden", "a..b", "quote'\""}, ""},
-		{"parent", "main.py", []string{"../up.txt"}, `the file name "../up.txt" holds the part ...`},
+		{"parent", "main.py", []string{"../up.txt"}, `the file name "../up.txt" must not contain "..".`},
 		{"absolute", "main.py", []string{"/abs.txt"}, "is absolute."},
-		{"parent in the middle", "main.py", []string{"a/../../b"}, "holds the part ..."},
-		{"here", "main.py", []string{"."}, "holds the part .."},
-		{"here in the middle", "main.py", []string{"a/./b"}, "holds the part .."},
+		{"parent in the middle", "main.py", []string{"a/../../b"}, `must not contain "..".`},
+		{"here", "main.py", []string{"."}, `must not contain ".".`},
+		{"here in the middle", "main.py", []string{"a/./b"}, `must not contain ".".`},
 		{"empty", "main.py", []string{""}, "is empty."},
 		{"a folder", "main.py", []string{"dir/"}, "has an empty part."},
 		{"two slashes", "main.py", []string{"a//b"}, "has an empty part."},
@@ -143,8 +143,8 @@ func TestFileNames(t *testing.T) {
 		{"folder then file", "main.py", []string{"a/b/c", "a/b"}, "is also a folder of another file."},
 		{"source in a folder", "a/main.py", nil, "cannot be the source's name."},
 		{"source like an option", "-c", nil, "cannot be the source's name."},
-		{"source elsewhere", "../main.py", nil, "holds the part ..."},
-		{"source of dots", "..", nil, "holds the part ..."},
+		{"source elsewhere", "../main.py", nil, `must not contain "..".`},
+		{"source of dots", "..", nil, `must not contain "..".`},
 		{"source with NUL", "a\x00.py", nil, "holds a control character."},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -320,7 +320,7 @@ func TestLimitsProblems(t *testing.T) {
 	}
 	want := []string{
 		"limits.ceiling.timeout: 1281023h53m38.427387904s is not between 1ms and a year",
-		"limits.language.moon.timeout: 1µs is not between 1ms and a year",
+		`limits.language.moon.timeout: 1µs is not between 1ms and a year; write it with its unit, as in "5s"`,
 		"limits.language.moon: there is no such language",
 		"limits.queue: is negative",
 		"limits.runs: 100 is not between 1 and 60",

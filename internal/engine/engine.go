@@ -8,13 +8,13 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/belljar/belljar"
 	"github.com/belljar/belljar/internal/bridge"
 	"github.com/belljar/belljar/internal/language"
+	"github.com/belljar/belljar/internal/output"
 	"github.com/belljar/belljar/internal/policy"
 	"github.com/belljar/belljar/internal/sandbox"
 	"github.com/belljar/belljar/internal/toolchain"
@@ -118,7 +118,7 @@ type Engine struct {
 // wrong with the configuration.
 func New(cfg Config, parts Parts) (*Engine, error) {
 	if problems := cfg.Limits.Problems(parts.Languages.Names()); len(problems) > 0 {
-		return nil, belljar.Refuse(belljar.CodeBadConfig, "Correct the configuration.", "%s", strings.Join(problems, "\n"))
+		return nil, belljar.Refuse(belljar.CodeBadConfig, "Correct the configuration.", "%s", output.Sentences(problems))
 	}
 	if cfg.Minimum == "" {
 		cfg.Minimum = belljar.LevelNamespaces

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/base64"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -44,7 +45,7 @@ func checkName(name string) string {
 		case p == "":
 			return "has an empty part"
 		case p == "." || p == "..":
-			return "holds the part " + p
+			return fmt.Sprintf("must not contain %q", p)
 		case len(p) > maxPartBytes:
 			return "has a part that is too long"
 		}

@@ -55,11 +55,16 @@ var (
 		OutputBytes: 64 << 20, OutputChars: 20000, OpenFiles: 1024}
 )
 
-// Below these nothing can start, and the answer would be a riddle.
 const (
 	leastMemory = 8 << 20
 	leastDisk   = 64 << 10
 )
+
+// Least is the least of each limit that a request may ask for; below it nothing can
+// start, and the answer would be a riddle. What is zero here cannot be asked for.
+func Least() Limits {
+	return Limits{Timeout: time.Millisecond, Memory: leastMemory, Processes: 1, Disk: leastDisk, OutputBytes: 1}
+}
 
 // mostDuration keeps a timeout in milliseconds and a timer in nanoseconds whole.
 const mostDuration = 365 * 24 * time.Hour
@@ -82,7 +87,11 @@ func (c LimitsConfig) Problems(languages []string) []string {
 			}
 		}
 		if l.Timeout > 0 && l.Timeout < time.Millisecond || l.Timeout > mostDuration {
-			out = append(out, fmt.Sprintf("limits.%s.timeout: %v is not between 1ms and a year", table, l.Timeout))
+			unit := ""
+			if l.Timeout < time.Millisecond { // a bare number is nanoseconds
+				unit = `; write it with its unit, as in "5s"`
+			}
+			out = append(out, fmt.Sprintf("limits.%s.timeout: %v is not between 1ms and a year%s", table, l.Timeout, unit))
 		}
 		if l.Memory > 0 && l.Memory < leastMemory {
 			out = append(out, fmt.Sprintf("limits.%s.memory: no program starts in less than %v", table, Size(leastMemory)))
@@ -165,13 +174,13 @@ func (c LimitsConfig) apply(req *belljar.Request, lang *language.Language) (bell
 		}
 		return min(*asked, ceiling)
 	}
-	ask := req.Limits
+	ask, least := req.Limits, Least()
 	l := belljar.Limits{
-		TimeoutMS:   pick("timeout_ms", ask.TimeoutMS, 1, standard.Timeout.Milliseconds(), ceiling.Timeout.Milliseconds()),
-		MemoryBytes: pick("memory_bytes", ask.MemoryBytes, leastMemory, int64(standard.Memory), int64(ceiling.Memory)),
-		Processes:   pick("processes", ask.Processes, 1, standard.Processes, ceiling.Processes),
-		DiskBytes:   pick("disk_bytes", ask.DiskBytes, leastDisk, int64(standard.Disk), int64(ceiling.Disk)),
-		OutputBytes: pick("output_bytes", ask.OutputBytes, 1, int64(standard.OutputBytes), int64(ceiling.OutputBytes)),
+		TimeoutMS:   pick("timeout_ms", ask.TimeoutMS, least.Timeout.Milliseconds(), standard.Timeout.Milliseconds(), ceiling.Timeout.Milliseconds()),
+		MemoryBytes: pick("memory_bytes", ask.MemoryBytes, int64(least.Memory), int64(standard.Memory), int64(ceiling.Memory)),
+		Processes:   pick("processes", ask.Processes, least.Processes, standard.Processes, ceiling.Processes),
+		DiskBytes:   pick("disk_bytes", ask.DiskBytes, int64(least.Disk), int64(standard.Disk), int64(ceiling.Disk)),
+		OutputBytes: pick("output_bytes", ask.OutputBytes, int64(least.OutputBytes), int64(standard.OutputBytes), int64(ceiling.OutputBytes)),
 		Inodes:      standard.Inodes,
 		OpenFiles:   standard.OpenFiles,
 	}

@@ -51,6 +51,8 @@ type run struct {
 	minimum belljar.Level
 	// unready says why the journal takes no records, where that is accepted.
 	unready error
+	// unrecordable says that the run was refused because it could not be recorded.
+	unrecordable bool
 }
 
 func newRun(e *Engine, req *belljar.Request, events func(belljar.Event)) *run {
@@ -133,6 +135,7 @@ func (r *run) ready(ctx context.Context) error {
 		r.unready = err
 		return nil
 	}
+	r.unrecordable = true
 	if refusal, ok := errors.AsType[*belljar.Refusal](err); ok {
 		return refusal
 	}
@@ -314,8 +317,8 @@ func (r *run) record(ctx context.Context) (err error) {
 	if r.unready != nil {
 		return r.unready
 	}
-	if r.res.Refusal != nil && r.res.Refusal.Code == belljar.CodeAudit {
-		return nil // the refusal says it
+	if r.unrecordable {
+		return nil // the refusal says it, whatever its code
 	}
 	ctx, cancel := context.WithTimeout(ctx, recordTime)
 	defer cancel()

@@ -334,6 +334,23 @@ func TestJournalFails(t *testing.T) {
 	}
 }
 
+// A journal that cannot be opened for what is configured is told once, by the
+// refusal, whatever its code is.
+func TestUnusableJournalIsToldOnce(t *testing.T) {
+	w := newWorld(t)
+	w.journal = &journal{
+		ready:  belljar.Refuse(belljar.CodeBadConfig, "Use days.", "audit.retain: \"x\" is no time to keep records."),
+		append: errDisk,
+	}
+	res := w.run(context.Background(), script("1"))
+	if res.Status != belljar.StatusRefused || res.Refusal.Code != belljar.CodeBadConfig {
+		t.Errorf("status %s, refusal %v", res.Status, res.Refusal)
+	}
+	if log := w.log.String(); log != "" {
+		t.Errorf("logged too: %s", log)
+	}
+}
+
 // One call recorded and the next one lost: the run is not a good one though its own
 // record is there.
 func TestLostCall(t *testing.T) {

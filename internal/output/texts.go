@@ -6,11 +6,11 @@ package output
 const (
 	captureMarker  = "\n…[%d bytes left out here]…\n"
 	truncateMarker = "\n…[truncated to %d chars] %s\n"
-	leftOut        = "%d chars left out here; the result's %s has them."
-	leftOutForEver = "%d chars left out here; the result's %s has more, the first and last part of %d bytes."
+	leftOut        = "%d chars of %s left out here; print less, or a part of it."
+	leftOutForEver = "%d chars of %s left out here, which had %d bytes; print less, or a part of it."
 
 	scriptNoStdout = "(script produced no stdout)"
-	scriptStderr   = "(stderr: %d bytes, in the result's stderr)"
+	scriptStderr   = "(stderr: %d bytes, not shown)"
 	scriptNoStderr = "(no stderr)"
 	scriptEmpty    = "Error: execute_code called with empty code."
 	scriptExited   = "Error: script exited with code %d."
@@ -34,7 +34,7 @@ const (
 	headDenials = "--- refused by the sandbox ---"
 	denialLine  = "- %s"
 	denialMaybe = "- likely: %s"
-	denialMore  = "- and %d more, in the result's denials"
+	denialMore  = "- and %d more"
 
 	explainTimeout = "the program did not finish within %s and was killed; do less in one run or allow more time"
 	explainMemory  = "the program used more than its %s of memory and was killed; work on smaller pieces or allow more"
