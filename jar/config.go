@@ -1,14 +1,17 @@
 package jar
 
 import (
+	"errors"
+	"io/fs"
 	"maps"
+	"os"
 	"slices"
-	"strings"
 
 	"github.com/belljar/belljar"
 	"github.com/belljar/belljar/internal/audit"
 	"github.com/belljar/belljar/internal/bridge"
 	"github.com/belljar/belljar/internal/engine"
+	"github.com/belljar/belljar/internal/output"
 	"github.com/belljar/belljar/internal/policy"
 	"github.com/belljar/belljar/internal/sandbox"
 	"github.com/belljar/belljar/internal/toolchain"
@@ -16,7 +19,9 @@ import (
 )
 
 // Config is the whole configuration as a belljar.toml has it, one table for each
-// part. The zero value is the documented default.
+// part. The zero value is the documented default. Its tables have types of
+// Belljar's own inside, so a program fills in fields (cfg.Policy.Deny = ...) rather
+// than writing literals of them; for what is usual there are options.
 type Config struct {
 	Policy     policy.Config             `toml:"policy"`
 	Limits     engine.LimitsConfig       `toml:"limits"`
@@ -73,10 +78,20 @@ func (c Config) engine() engine.Config {
 	return engine.Config{Limits: c.Limits, Minimum: c.Sandbox.Minimum, AuditOptional: !c.Audit.IsRequired()}
 }
 
-// check lists what no part finds by itself.
+// check tells what no part finds by itself, or not in words for a person.
 func (c Config) check(languages []string) error {
 	if problems := c.Languages.Problems(languages); len(problems) > 0 {
-		return belljar.Refuse(belljar.CodeBadConfig, "Correct the configuration.", "%s", strings.Join(problems, "\n"))
+		return belljar.Refuse(belljar.CodeBadConfig, "Correct the configuration.", "%s", output.Sentences(problems))
 	}
-	return nil
+	if c.Workspace.Path == "" {
+		return nil
+	}
+	const hint = "Name a folder that can be read."
+	switch info, err := os.Stat(c.Workspace.Path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return belljar.Refuse(belljar.CodeBadConfig, hint, "The workspace '%s' does not exist.", c.Workspace.Path)
+	case err == nil && !info.IsDir():
+		return belljar.Refuse(belljar.CodeBadConfig, hint, "The workspace '%s' is not a folder.", c.Workspace.Path)
+	}
+	return nil // what else is wrong is found when it is opened
 }

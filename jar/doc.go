@@ -6,6 +6,9 @@
 //	defer j.Close()
 //	res, err := j.Run(ctx, &belljar.Request{Source: "print(tools.list_dir(path='.'))"})
 //
+// A request without a kind is a script, which may call tools; without a language it
+// is Python.
+//
 // A Jar is cheap to open: the sandbox, the audit journal and upstream servers are
 // opened when something first needs them. It needs no root and no daemon. A program
 // that embeds it can offer its own Go functions as tools with [WithFunc].

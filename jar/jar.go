@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/belljar/belljar"
 	"github.com/belljar/belljar/internal/audit"
@@ -98,7 +100,8 @@ func WithEvents(f func(belljar.Event)) RunOption {
 	return func(o *runOptions) { o.events = f }
 }
 
-// Run runs one program and waits for its end. A program that fails, a refusal, an
+// Run runs one program and waits for its end. A request that names no kind is a
+// script. A program that fails, a refusal, an
 // ended context and a fault of ours are all told by the Result; the error is
 // [ErrClosed] and nothing else. Ending ctx kills the program.
 func (j *Jar) Run(ctx context.Context, req *belljar.Request, opts ...RunOption) (*belljar.Result, error) {
@@ -146,8 +149,40 @@ func (j *Jar) Decide(tool belljar.Tool, selection, fence []string) policy.Decisi
 	return j.policy.Decide(policy.Question{Via: policy.ViaScript, Tool: tool.Name, Forms: tool.Forms, Known: true, Selection: selection, Fence: fence})
 }
 
+// Unavailable tells which upstream MCP servers were needed so far and could not be
+// started, or have ended since, each with why. It starts none.
+func (j *Jar) Unavailable(ctx context.Context) []belljar.Check {
+	return slices.DeleteFunc(j.tools.Checks(ctx), func(c belljar.Check) bool {
+		return c.State != belljar.CheckFail || !strings.HasPrefix(c.Name, serverCheck)
+	})
+}
+
+// serverCheck begins the name of a check of an upstream server.
+const serverCheck = "mcp server "
+
+// MaxCalls is how many tool calls one run may make.
+func (j *Jar) MaxCalls() int {
+	if n := j.cfg.Policy.MaxCallsPerRun; n > 0 {
+		return n
+	}
+	return policy.DefaultMaxCalls
+}
+
+// LanguageNames lists the languages that this version knows, whether or not they
+// can run here.
+func LanguageNames() []string {
+	registry, err := language.Open(languages.FS)
+	if err != nil {
+		return nil
+	}
+	return registry.Names()
+}
+
 // Limits bound one kind of run.
 type Limits = engine.Limits
+
+// Least is the least of each limit that a request can ask for.
+func Least() Limits { return engine.Least() }
 
 // Bounds tells what a run gets that asks for no limits, and the most it can ask for.
 func (j *Jar) Bounds(kind belljar.Kind, lang string) (standard, ceiling Limits) {

@@ -248,12 +248,16 @@ func TestOpenRefuses(t *testing.T) {
 		opts []Option
 		want string
 	}{
-		{"unknown language", []Option{WithConfig(Config{Languages: toolchain.Config{"pyhton": {}}})}, "languages.pyhton: there is no such language; known are "},
+		{"unknown language", []Option{WithConfig(Config{Languages: toolchain.Config{"pyhton": {}}})}, "languages.pyhton: there is no such language; known are python. Correct"},
 		{"relative interpreter", []Option{WithConfig(Config{Languages: toolchain.Config{"python": {Interpreter: "bin/python"}}})}, `languages.python.interpreter: "bin/python" is no absolute path`},
 		{"policy", []Option{WithConfig(Config{Policy: policy.Config{MaxCallsPerRun: -1}})}, "policy.max_calls_per_run: -1 is negative"},
-		{"limits", []Option{WithConfig(Config{Limits: engine.LimitsConfig{Queue: -1}})}, "limits.queue: is negative"},
+		{"limits", []Option{WithConfig(Config{Limits: engine.LimitsConfig{Queue: -1}})}, "limits.queue: is negative. Correct"},
 		{"level", []Option{WithConfig(Config{Sandbox: sandbox.Config{Minimum: "paper"}})}, `"paper" is no isolation level`},
-		{"workspace", []Option{WithWorkspace("/nowhere/at/all")}, "cannot be opened"},
+		{"workspace", []Option{WithWorkspace("/nowhere/at/all")}, "The workspace '/nowhere/at/all' does not exist. Name a folder"},
+		{"workspace that is a file", []Option{WithWorkspace("/etc/hostname")}, "The workspace '/etc/hostname' is not a folder. Name a folder"},
+		{"relative python", []Option{WithPython("bin/python")}, `"bin/python" is no absolute path. Correct`},
+		{"negative calls", []Option{WithMaxCalls(-1)}, "policy.max_calls_per_run: -1 is negative"},
+		{"empty extra tool", []Option{WithExtraTools("")}, "policy.extra_tools: entry 1 is empty"},
 		{"mcp", []Option{WithMCPConfig("/nowhere/mcp.json")}, "/nowhere/mcp.json"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -6,8 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
+	"unsafe"
 
 	"github.com/belljar/belljar"
+	"github.com/belljar/belljar/internal/toolchain"
 	"github.com/belljar/belljar/internal/toolset"
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -38,6 +42,43 @@ func WithWorkspace(path string) Option {
 // that the policy's extra_tools names.
 func WithMCPConfig(path string) Option {
 	return func(o *options) error { o.cfg.MCP.Config = path; return nil }
+}
+
+// WithExtraTools lets scripts call these tools beside the curated set, as
+// policy.extra_tools does. Names are those of [Jar.Tools]. Go functions need no
+// mention.
+func WithExtraTools(names ...string) Option {
+	return func(o *options) error {
+		o.cfg.Policy.ExtraTools = slices.Concat(o.cfg.Policy.ExtraTools, names)
+		return nil
+	}
+}
+
+// WithTools lets scripts call these tools instead of the curated set, as
+// policy.tools does: no request can reach beyond them, Go functions and
+// [WithExtraTools].
+func WithTools(names ...string) Option {
+	return func(o *options) error { o.cfg.Policy.Tools = slices.Clone(names); return nil }
+}
+
+// WithMaxCalls bounds the tool calls of one run; the default is 1000.
+func WithMaxCalls(n int) Option {
+	return func(o *options) error { o.cfg.Policy.MaxCallsPerRun = n; return nil }
+}
+
+// WithPython names the interpreter for Python by its absolute path, for instance a
+// virtual environment's: its packages become visible to runs.
+func WithPython(path string) Option {
+	return func(o *options) error {
+		// The table may be that of a configuration that others use too.
+		languages := maps.Clone(o.cfg.Languages)
+		if languages == nil {
+			languages = toolchain.Config{}
+		}
+		languages["python"] = toolchain.Choice{Interpreter: path}
+		o.cfg.Languages = languages
+		return nil
+	}
 }
 
 // WithState keeps the audit journal and what is remembered about interpreters in
@@ -105,7 +146,9 @@ func schemaOf[T any]() (json.RawMessage, error) {
 func valueOf(v any) (belljar.Value, error) {
 	switch v := v.(type) {
 	case string:
-		return belljar.Value{Kind: belljar.ValueText, Data: []byte(v)}, nil
+		// The bytes of the string itself: nobody writes to a Value's data, and a copy
+		// of every answer would be what a large one costs most.
+		return belljar.Value{Kind: belljar.ValueText, Data: unsafe.Slice(unsafe.StringData(v), len(v))}, nil
 	case []byte:
 		return belljar.Value{Kind: belljar.ValueBytes, Data: v, MediaType: "application/octet-stream"}, nil
 	}
