@@ -30,9 +30,10 @@ type Journal struct {
 	redactor *Redactor
 	retain   time.Duration
 
-	queue chan item
-	ready chan struct{} // closed when the file is open, or could not be opened
-	done  chan struct{} // closed when the writer has ended
+	queue  chan item
+	urgent chan struct{} // ends the writer's wait for company; holds one
+	ready  chan struct{} // closed when the file is open, or could not be opened
+	done   chan struct{} // closed when the writer has ended
 
 	// openErr is why the file could not be opened. It is written before ready is
 	// closed and read after.
@@ -75,9 +76,10 @@ func Open(cfg Config) (*Journal, error) {
 	}
 	j := &Journal{
 		path: path, redactor: redactor, retain: retain,
-		queue: make(chan item, queueLength),
-		ready: make(chan struct{}),
-		done:  make(chan struct{}),
+		queue:  make(chan item, queueLength),
+		urgent: make(chan struct{}, 1),
+		ready:  make(chan struct{}),
+		done:   make(chan struct{}),
 	}
 	go j.run()
 	return j, nil
@@ -163,9 +165,19 @@ func (j *Journal) send(ctx context.Context, it item) error {
 	}
 	select {
 	case j.queue <- it:
-		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("queue for the audit journal: %w", context.Cause(ctx))
+	}
+	if it.ack != nil || len(j.queue) > queueLength/2 {
+		j.hurry()
+	}
+	return nil
+}
+
+func (j *Journal) hurry() {
+	select {
+	case j.urgent <- struct{}{}:
+	default:
 	}
 }
 
@@ -176,6 +188,7 @@ func (j *Journal) Close() error {
 	if !j.closed {
 		j.closed = true
 		close(j.queue)
+		j.hurry()
 	}
 	j.mu.Unlock()
 	<-j.done

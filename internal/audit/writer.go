@@ -17,6 +17,7 @@ type writer struct {
 	store *store // nil: to be opened
 	path  string // with links resolved
 	held  []belljar.Record
+	timer *time.Timer // of wait; nil until first used
 }
 
 // run opens the file and writes until the queue is closed.
@@ -66,14 +67,15 @@ func (w *writer) refuseAll() {
 
 // linger is how long the writer waits for company for a record that nobody has
 // asked to be safe yet: one commit for many records costs hardly more than one for
-// one, and takes the processor from the run that makes them. A Flush ends the wait.
+// one. Meanwhile it sleeps and no record wakes it, which would take a processor from
+// the run that makes them. A Flush, a filling queue and Close end the wait.
 const linger = 5 * time.Millisecond
 
 // serve takes an item and what comes soon after it, commits all records in one
 // transaction, and answers.
 func (w *writer) serve(it item) {
 	var acks []chan error
-	var wait *time.Timer
+	waited := false
 	for taken := 1; ; taken++ {
 		if it.ack != nil {
 			acks = append(acks, it.ack)
@@ -84,12 +86,14 @@ func (w *writer) serve(it item) {
 			break
 		}
 		var more bool
-		if it, more, wait = w.next(len(acks) > 0, wait); !more {
+		if it, more = w.next(); !more && len(acks) == 0 && !waited {
+			waited = true
+			w.wait()
+			it, more = w.next()
+		}
+		if !more {
 			break
 		}
-	}
-	if wait != nil {
-		wait.Stop()
 	}
 	err := w.commit()
 	for _, ack := range acks {
@@ -100,25 +104,26 @@ func (w *writer) serve(it item) {
 	}
 }
 
-// next takes a further item of the batch: at once if somebody waits for the commit,
-// else within the time that the batch has left.
-func (w *writer) next(hurry bool, wait *time.Timer) (it item, more bool, _ *time.Timer) {
+// next takes a further item if one is there.
+func (w *writer) next() (it item, more bool) {
 	select {
 	case it, more = <-w.j.queue:
-		return it, more, wait
 	default:
 	}
-	if hurry {
-		return item{}, false, wait
-	}
-	if wait == nil {
-		wait = time.NewTimer(linger)
+	return it, more
+}
+
+func (w *writer) wait() {
+	if w.timer == nil {
+		w.timer = time.NewTimer(linger)
+	} else {
+		w.timer.Reset(linger)
 	}
 	select {
-	case it, more = <-w.j.queue:
-	case <-wait.C:
+	case <-w.timer.C:
+	case <-w.j.urgent:
+		w.timer.Stop()
 	}
-	return it, more, wait
 }
 
 // fold keeps the log short, after everybody has an answer. What was committed is
