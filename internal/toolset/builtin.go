@@ -68,7 +68,7 @@ func workspaceTools(w *workspace.Workspace) []*local {
 	return []*local{
 		builtin("read_file",
 			`Read a text file of the workspace, exactly as it is stored.
-The whole file is returned, up to 4 MiB; a larger answer is an error that gives the size. Choose a part with start_line and max_lines, or its beginning with max_chars. Bytes that are no UTF-8 are an error unless errors="replace".`,
+The whole file is returned, up to 4 MiB; a larger answer is an error that gives the size. Choose a part with start_line and max_lines, or its beginning with max_chars. Text only: binary files (bytes that are no UTF-8) are refused unless errors="replace".`,
 			`{"type": "object", "additionalProperties": false, "required": ["path"], "properties": {
 				"path": {"type": "string", `+pathDoc+`},
 				"start_line": {"type": "integer", "minimum": 1, "default": 1, "description": "first line, counted from 1"},
@@ -96,7 +96,7 @@ The whole file is returned, up to 4 MiB; a larger answer is an error that gives 
 			}),
 		builtin("list_dir",
 			`List one folder of the workspace: a list of {name, type, size}, sorted by name.
-type is "file", "folder", "link" or "other"; size is in bytes, None for all but files. Hidden entries are included. More than 10,000 entries are an error.`,
+type is "file", "folder", "link" or "other"; size is in bytes, None for all but files. Hidden entries are included. Nothing is cut: more than 20,000 entries are an error.`,
 			`{"type": "object", "additionalProperties": false, "properties": {
 				"path": {"type": "string", "default": ".", `+pathDoc+`}}}`,
 			`{"type": "array", "items": {"type": "object", "required": ["name", "type", "size"], "properties": {
@@ -114,11 +114,11 @@ type is "file", "folder", "link" or "other"; size is in bytes, None for all but 
 			}),
 		builtin("find_files",
 			`Find files of the workspace by a glob over their paths: a list of paths that read_file takes.
-The pattern knows * ? [a-z] [!a-z] {a,b} and ** for any folders; one without a slash matches the name at any depth, one with a slash from path on. Names that begin with a dot, .git too, match only where the pattern writes the dot. Links are neither listed nor followed. A list of max_results paths may be cut.`,
+The pattern knows * ? [a-z] [!a-z] {a,b} and **. One without a slash matches the name at any depth (*.go), ./* only directly in path, and ** crosses folders (src/**/*.go). Names that begin with a dot match only where the pattern writes the dot; .git is never entered. Links are neither listed nor followed. Nothing is cut: more than 20,000 paths are an error, unless max_results=N takes the first N.`,
 			`{"type": "object", "additionalProperties": false, "required": ["pattern"], "properties": {
 				"pattern": {"type": "string", "description": "for instance *.py or src/**/*.{ts,tsx}"},
 				"path": {"type": "string", "default": ".", "description": "the folder to look in, relative to the workspace"},
-				"max_results": {"type": "integer", "minimum": 1, "maximum": 100000, "default": 1000}}}`,
+				"max_results": {"type": ["integer", "null"], "minimum": 1, "maximum": 100000, "default": null, "description": "take the first N; None: all, up to 20,000"}}}`,
 			`{"type": "array", "items": {"type": "string"}}`,
 			func(ctx context.Context, args json.RawMessage) (belljar.Value, error) {
 				a, err := take[struct {
@@ -133,12 +133,12 @@ The pattern knows * ? [a-z] [!a-z] {a,b} and ** for any folders; one without a s
 			}),
 		builtin("search_files",
 			`Search the text files of the workspace line by line: a list of {path, line, text}.
-The pattern is an RE2 regular expression. path is a folder or one file; glob chooses the files as in find_files. Binary and hidden files are passed over, links not followed. A text of more than 2,000 characters is cut and then has cut: true. A list of max_results matches may be cut.`,
+The pattern is an RE2 regular expression. path is a folder or one file; glob chooses the files: *.go at any depth, ./* only directly in path, ** crosses folders, as in find_files. Binary and hidden files are passed over, links not followed. A text of more than 2,000 characters is cut and then has cut: true. No match is left out: more than 20,000 are an error, unless max_results=N takes the first N, and so are more than 2 GiB of files to read; narrow path or glob then.`,
 			`{"type": "object", "additionalProperties": false, "required": ["pattern"], "properties": {
 				"pattern": {"type": "string", "description": "an RE2 regular expression"},
 				"path": {"type": "string", "default": ".", "description": "a folder or one file, relative to the workspace"},
 				"glob": {"type": "string", "default": "**", "description": "which files, as in find_files"},
-				"max_results": {"type": "integer", "minimum": 1, "maximum": 100000, "default": 200},
+				"max_results": {"type": ["integer", "null"], "minimum": 1, "maximum": 100000, "default": null, "description": "take the first N; None: all, up to 20,000"},
 				"ignore_case": {"type": "boolean", "default": false}}}`,
 			`{"type": "array", "items": {"type": "object", "required": ["path", "line", "text"], "properties": {
 				"path": {"type": "string"},

@@ -67,11 +67,11 @@ func TestBuiltinSignatures(t *testing.T) {
 		}
 	}
 	want := []string{
-		`current_time(timezone: str = "UTC") -> dict`,
-		`find_files(pattern: str, path: str = ".", max_results: int = 1000) -> list[str]`,
-		`list_dir(path: str = ".") -> list[dict]`,
+		`current_time(timezone: str = "UTC") -> {iso: str, unix: float, timezone: str, utc_offset: str, date: str, time: str, weekday: str}`,
+		`find_files(pattern: str, path: str = ".", max_results: int = None) -> list[str]`,
+		`list_dir(path: str = ".") -> list[{name: str, type: Literal["file", "folder", "link", "other"], size: int | None}]`,
 		`read_file(path: str, start_line: int = 1, max_lines: int = None, max_chars: int = None, errors: Literal["strict", "replace"] = "strict") -> str`,
-		`search_files(pattern: str, path: str = ".", glob: str = "**", max_results: int = 200, ignore_case: bool = False) -> list[dict]`,
+		`search_files(pattern: str, path: str = ".", glob: str = "**", max_results: int = None, ignore_case: bool = False) -> list[{path: str, line: int, text: str, cut?: bool}]`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -92,8 +92,11 @@ func TestBuiltinCalls(t *testing.T) {
 		{"list_dir", `{"path":"sub"}`, belljar.ValueJSON, `[{"name":"b.txt","type":"file","size":4}]`},
 		{"find_files", `{"pattern":"*.txt"}`, belljar.ValueJSON, `["a.txt","sub/b.txt"]`},
 		{"find_files", `{"pattern":"*.txt","max_results":1}`, belljar.ValueJSON, `["a.txt"]`},
+		{"find_files", `{"pattern":"*.txt","max_results":null}`, belljar.ValueJSON, `["a.txt","sub/b.txt"]`},
+		{"find_files", `{"pattern":"*.txt","max_results":100000}`, belljar.ValueJSON, `["a.txt","sub/b.txt"]`},
 		{"find_files", `{"pattern":"*.none"}`, belljar.ValueJSON, `[]`},
 		{"search_files", `{"pattern":"o"}`, belljar.ValueJSON, `[{"path":"a.txt","line":1,"text":"one <b>"},{"path":"a.txt","line":2,"text":"two"},{"path":"sub/b.txt","line":1,"text":"Two"}]`},
+		{"search_files", `{"pattern":"o","max_results":1}`, belljar.ValueJSON, `[{"path":"a.txt","line":1,"text":"one <b>"}]`},
 		{"search_files", `{"pattern":"two","ignore_case":true,"path":"sub","glob":"*.txt"}`, belljar.ValueJSON, `[{"path":"sub/b.txt","line":1,"text":"Two"}]`},
 	} {
 		t.Run(tc.tool+tc.args, func(t *testing.T) {
@@ -112,6 +115,8 @@ func TestBuiltinCalls(t *testing.T) {
 		{"read_file", `{"path":"absent"}`, "failed", "no 'absent'"},
 		{"read_file", `{"path":"bad"}`, "failed", "not UTF-8"},
 		{"read_file", `{"path":"../x"}`, "failed", "outside the workspace"},
+		{"search_files", `{"pattern":"x","max_results":100001}`, "bad_arguments", "'max_results' must be at most 100000"},
+		{"find_files", `{"pattern":"x","max_results":0}`, "bad_arguments", "'max_results' must be at least 1"},
 		{"search_files", `{"pattern":"("}`, "failed", "RE2"},
 		{"read", `{}`, "unknown_tool", "tool 'read' not available"},
 		{"builtin_read_file", `{"path":"a.txt"}`, "unknown_tool", "not available"},

@@ -12,6 +12,8 @@ const (
 	maxSchema     = 64 << 10 // bytes
 	maxParams     = 64       // parameters of one tool
 	maxTypeDepth  = 4        // nested types
+	maxObjects    = 2        // objects within one another that are shown
+	maxKeys       = 16       // keys of one object that are shown
 	maxAlternates = 4        // alternatives of a union, values of an enum
 )
 
@@ -23,6 +25,8 @@ type schema struct {
 	// left is, in a root, how many bytes may still be parsed. References let a
 	// small document unfold into an endless one.
 	left int
+	// defs are, in a root, the definitions read so far, by group.
+	defs map[string]*schema
 }
 
 // parseSchema reads the top of a schema; nil when it is too large or no object.
@@ -32,7 +36,7 @@ func parseSchema(raw json.RawMessage) *schema {
 	}
 	s := sub(raw, nil)
 	if s != nil {
-		s.root, s.left = s, 8*maxSchema
+		s.root, s.left = s, 16*maxSchema
 	}
 	return s
 }
@@ -98,7 +102,13 @@ func (s *schema) deref() *schema {
 		if group == "" || s.root == nil {
 			return s
 		}
-		defs := sub(s.root.fields[group], s.root)
+		defs, read := s.root.defs[group]
+		if !read {
+			if defs = sub(s.root.fields[group], s.root); s.root.defs == nil {
+				s.root.defs = map[string]*schema{}
+			}
+			s.root.defs[group] = defs
+		}
 		if defs == nil {
 			return s
 		}

@@ -69,7 +69,7 @@ func Open(cfg Config) (*Set, error) {
 	if cfg.Workspace != "" {
 		w, err := workspace.Open(cfg.Workspace)
 		if err != nil {
-			return nil, refuse("Name a folder that can be read.", "The workspace %s cannot be opened: %v.", plain.Quote(cfg.Workspace), err)
+			return nil, refuse("Name a folder that can be read.", "The workspace %s %v.", plain.Quote(cfg.Workspace), err)
 		}
 		s.folder = w
 		for _, l := range workspaceTools(w) {

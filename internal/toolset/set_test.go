@@ -238,8 +238,9 @@ func TestOpenRefuses(t *testing.T) {
 		cfg  Config
 		want string
 	}{
-		"no workspace":       {Config{Workspace: filepath.Join(t.TempDir(), "absent")}, "cannot be opened"},
-		"the whole machine":  {Config{Workspace: "/"}, "root of the file system"},
+		"no workspace":       {Config{Workspace: "/nope"}, "The workspace '/nope' does not exist."},
+		"no folder":          {Config{Workspace: "/dev/null"}, "The workspace '/dev/null' is not a folder."},
+		"the whole machine":  {Config{Workspace: "/"}, "The workspace '/' is the root of the file system, which cannot be a workspace."},
 		"function name":      {Config{Funcs: []Func{fn("a-b", "")}}, "no identifier"},
 		"function keyword":   {Config{Funcs: []Func{fn("class", "")}}, "no identifier"},
 		"function clash":     {Config{Funcs: []Func{fn("current_time", "")}}, "another tool"},

@@ -48,6 +48,20 @@ func TestSignature(t *testing.T) {
 		{"deep", `{"type":"object","properties":{"a":` + deep + `}}`, ``, "f(a: list[list[list[list[list]]]] = None)"},
 		{"cut at 200 characters", `{"type":"object","required":["parameter_07"],"properties":{` + strings.Join(many, ",") + `}}`, `{"type":"array","items":{"type":"object"}}`,
 			"f(parameter_07: str, parameter_00: str = None, parameter_01: str = None, parameter_02: str = None, parameter_03: str = None, parameter_04: str = None, parameter_05: str = None, …) -> list[dict]"},
+		{"inside an object", `{"type":"object","required":["entities"],"properties":{"entities":{"type":"array","items":{"type":"object","required":["name","entityType","observations"],"properties":{"name":{"type":"string"},"entityType":{"type":"string"},"observations":{"type":"array","items":{"type":"string"}}}}}}}`, `{"type":"object","required":["n"],"properties":{"n":{"type":["integer","null"]},"user-id":{"type":"string"},"from":{},"why":{"anyOf":[{"type":"string"},{"type":"null"}]}}}`,
+			`f(entities: list[{name: str, entityType: str, observations: list[str]}]) -> {n: int | None, "user-id"?: str, from?, why?: str | None}`},
+		{"objects within objects, two levels", `{"type":"object","properties":{"a":{"type":"object","required":["b"],"properties":{"b":{"type":"object","required":["c"],"properties":{"c":{"type":"object","properties":{"d":{}}}}}}}}}`, ``,
+			"f(a: {b: {c: dict}} = None)"},
+		{"an object without keys", `{"type":"object","properties":{"a":{"type":"object","properties":{}},"b":{"type":"object","properties":[]}}}`, ``, "f(a: dict = None, b: dict = None)"},
+		{"an object with more than 16 keys", `{"type":"object"}`, `{"type":"object","properties":{"a":{},"b":{},"c":{},"d":{},"e":{},"f":{},"g":{},"h":{},"i":{},"j":{},"k":{},"l":{},"m":{},"n":{},"o":{},"p":{},"q":{}}}`,
+			"f() -> {a?, b?, c?, d?, e?, f?, g?, h?, i?, j?, k?, l?, m?, n?, o?, p?, …}"},
+		{"keys that could do harm", `{"type":"object"}`, `{"type":"object","properties":{"x\n\u202e\"}":{},"` + strings.Repeat("z", 100) + `":{}}}`, `f() -> {"x\n\u202e\"}"?, …}`},
+		{"alternatives that are alike inside", `{"type":"object","properties":{"a":{"anyOf":[{"type":"array","items":{"type":["string","integer"]}},{"type":"array","items":{"type":["number","integer"]}},{"enum":["x | y"]},{"enum":["z | y"]}]}}}`, ``,
+			`f(a: list[str | int] | list[float | int] | Literal["x | y"] | Literal["z | y"] = None)`},
+		{"the answer is shortened before a parameter", `{"type":"object","required":["entities"],"properties":{"entities":{"type":"array","items":{"type":"object","required":["name","entityType","observations"],"properties":{"name":{"type":"string"},"entityType":{"type":"string"},"observations":{"type":"array","items":{"type":"string"}}}}}}}`, `{"type":"object","properties":{` + strings.Join(many, ",") + `}}`,
+			"f(entities: list[{name: str, entityType: str, observations: list[str]}]) -> dict"},
+		{"the longest parameter is shortened first", `{"type":"object","required":["short","long"],"properties":{"short":{"type":"object","properties":{"a":{}}},"long":{"type":"object","required":["x","y"],"properties":{"x":{"type":"object","properties":{` + strings.Join(many[:10], ",") + `}},"y":{"type":"string"}}}}}`, ``,
+			"f(short: {a?}, long: {x: dict, y: str})"},
 		{"a key written twice", `{"type":"object","properties":{"a":{"type":"string"},"a":{"type":"integer"}}}`, ``, "f(a: int = None)"},
 		{"unreadable output", `{"type":"object"}`, `[]`, "f()"},
 	} {
@@ -84,7 +98,7 @@ func TestSignatureOfBomb(t *testing.T) {
 		t.Fatal("the schema was not read")
 	}
 	for _, p := range list {
-		pythonType(p.schema, 0)
+		pythonType(p.schema, 0, maxObjects)
 	}
 	if s.left > 0 {
 		t.Errorf("%d bytes were left to parse: this is no bomb", s.left)

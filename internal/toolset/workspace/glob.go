@@ -12,8 +12,8 @@ import (
 // A glob is a pattern over paths with `*`, `?`, `[a-z]`, `[!a-z]`, `{a,b}` and,
 // as a whole part, `**` for any number of folders. A pattern without a slash
 // matches the name at any depth. A name that begins with a dot is matched only
-// where the pattern writes the dot, so hidden files and .git stay out unless
-// they are asked for.
+// where the pattern writes the dot, so hidden files stay out unless they are asked
+// for. (A walk enters no .git at all.)
 //
 // It is matched one path part at a time while a walk descends, so that folders
 // which cannot hold a match are not entered.

@@ -21,7 +21,8 @@ type Entry struct {
 }
 
 // List returns the entries of one folder, hidden ones too, sorted by name. More
-// than 10,000 entries are an error. Entries that vanish meanwhile are left out.
+// than 20,000 entries, or an answer above 8 MiB, are an error. Entries that vanish
+// meanwhile are left out.
 func (w *Workspace) List(ctx context.Context, p string) ([]Entry, error) {
 	rel, err := relative(p)
 	if err != nil {
@@ -32,14 +33,19 @@ func (w *Workspace) List(ctx context.Context, p string) ([]Entry, error) {
 		return nil, err
 	}
 	defer dir.Close()
-	seen, err := w.entries(ctx, dir, rel, w.caps.entries)
+	seen, err := w.entries(ctx, dir, rel, w.caps.results)
 	if err != nil {
 		return nil, err
 	}
+	size := int64(0)
 	list := make([]Entry, 0, len(seen))
 	for i, d := range seen {
 		if i%256 == 0 && ctx.Err() != nil {
-			return nil, sentence("the listing was cut off")
+			return nil, sentence(fmt.Sprintf("the listing of %s was cut off after %d of %d entries", plain.Quote(rel), i, len(seen)))
+		}
+		if size += int64(jsonSize(d.Name())) + 50; size > w.caps.answer {
+			return nil, sentence(fmt.Sprintf("%s has %d entries, which do not fit the %s of one answer; find_files finds some of them by a pattern",
+				plain.Quote(rel), len(seen), bytesText(w.caps.answer)))
 		}
 		// Looked up beneath the folder, not through the listing's own idea of
 		// where it is: that could by now lead elsewhere.
@@ -74,12 +80,12 @@ func (w *Workspace) entries(ctx context.Context, dir dirFile, rel string, max in
 	var all []fs.DirEntry
 	for {
 		if ctx.Err() != nil {
-			return nil, sentence("the listing was cut off")
+			return nil, bound{fmt.Sprintf("the listing of %s was cut off after %d entries", plain.Quote(rel), len(all)), "name a folder further down"}
 		}
 		some, err := dir.ReadDir(1024)
 		all = append(all, some...)
 		if len(all) > max {
-			return nil, sentence(fmt.Sprintf("%s has more than %d entries; name a folder further down", plain.Quote(rel), max))
+			return nil, bound{fmt.Sprintf("%s has more than %d entries", plain.Quote(rel), max), "name a folder further down, or find some of them with find_files and a pattern"}
 		}
 		if errors.Is(err, io.EOF) {
 			break

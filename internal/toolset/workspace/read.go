@@ -74,8 +74,8 @@ func (w *Workspace) readWhole(f *os.File, rel string, size int64) ([]byte, error
 }
 
 func (w *Workspace) tooLarge(rel string, size int64) error {
-	return sentence(fmt.Sprintf("%s has %d bytes, more than the %d of one answer; read it in parts with start_line and max_lines, or its beginning with max_chars",
-		plain.Quote(rel), size, w.caps.file))
+	return sentence(fmt.Sprintf("%s has %d bytes, more than the %s of one answer; read it in parts with start_line and max_lines, or its beginning with max_chars",
+		plain.Quote(rel), size, bytesText(w.caps.file)))
 }
 
 func (w *Workspace) readPart(ctx context.Context, f *os.File, rel string, o ReadOptions) ([]byte, error) {
@@ -100,7 +100,7 @@ func (w *Workspace) readPart(ctx context.Context, f *os.File, rel string, o Read
 		}
 		scanned += int64(len(piece))
 		if scanned > w.caps.scanned {
-			return nil, sentence(fmt.Sprintf("gave up after %d bytes of %s; the lines asked for are beyond them", w.caps.scanned, plain.Quote(rel)))
+			return nil, sentence(fmt.Sprintf("gave up after %s of %s; the lines asked for are beyond them", bytesText(w.caps.scanned), plain.Quote(rel)))
 		}
 		if line >= start {
 			out = append(out, piece...)
@@ -109,8 +109,8 @@ func (w *Workspace) readPart(ctx context.Context, f *os.File, rel string, o Read
 			return firstChars(out, o.MaxChars), nil
 		}
 		if int64(len(out)) > w.caps.file {
-			return nil, sentence(fmt.Sprintf("the part asked for of %s is larger than %d bytes; ask for fewer lines with max_lines or characters with max_chars",
-				plain.Quote(rel), w.caps.file))
+			return nil, sentence(fmt.Sprintf("the part asked for of %s is larger than %s; ask for fewer lines with max_lines or characters with max_chars",
+				plain.Quote(rel), bytesText(w.caps.file)))
 		}
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull): // the line goes on

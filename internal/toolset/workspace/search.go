@@ -29,16 +29,17 @@ type Match struct {
 type SearchOptions struct {
 	Path       string // a folder, or one file
 	Glob       string // which files below a folder
-	Max        int    // matches
+	Max        int    // matches that are enough; 0: all
 	IgnoreCase bool
 }
 
 const maxLineChars = 2000
 
 // Search returns the lines that match an RE2 pattern, file by file in the order
-// of the walk, at most o.Max of them. Binary files (a NUL byte among the first
-// 8,000) are passed over, as are files that cannot be read, unless the path
-// names one. A line is searched in its first 1 MiB.
+// of the walk: the first o.Max of them, or all when that is 0. All may be 20,000
+// at most, and any answer 8 MiB; more is an error, as is having read 2 GiB. Binary
+// files (a NUL byte among the first 8,000) are passed over, as are files that
+// cannot be read, unless the path names one. A line is searched in its first 1 MiB.
 func (w *Workspace) Search(ctx context.Context, pattern string, o SearchOptions) ([]Match, error) {
 	rel, err := relative(o.Path)
 	if err != nil {
@@ -52,7 +53,8 @@ func (w *Workspace) Search(ctx context.Context, pattern string, o SearchOptions)
 	if err != nil {
 		return nil, err
 	}
-	s := &searcher{w: w, re: re, max: o.Max, found: []Match{}, left: w.caps.scanned}
+	s := &searcher{w: w, re: re, found: []Match{}, left: w.caps.scanned,
+		tally: tally{caps: w.caps, want: o.Max, remedy: "narrow pattern, path or glob"}}
 
 	info, err := w.root.Stat(rel)
 	if err != nil {
@@ -64,7 +66,7 @@ func (w *Workspace) Search(ctx context.Context, pattern string, o SearchOptions)
 			return nil, err
 		}
 		if err := s.file(ctx, f, rel); err != nil && !errors.Is(err, errEnough) {
-			return nil, w.say(rel, err)
+			return nil, w.say(rel, s.stopped(err))
 		}
 		return s.found, nil
 	}
@@ -80,7 +82,7 @@ func (w *Workspace) Search(ctx context.Context, pattern string, o SearchOptions)
 		return s.file(ctx, f, child)
 	})
 	if err != nil {
-		return nil, err
+		return nil, s.stopped(err)
 	}
 	return s.found, nil
 }
@@ -103,18 +105,29 @@ func compile(pattern string, ignoreCase bool) (*regexp.Regexp, error) {
 type searcher struct {
 	w     *Workspace
 	re    *regexp.Regexp
-	max   int
 	left  int64 // bytes that may still be read
 	found []Match
-	size  int64 // bytes of the answer so far
+	tally tally
 	buf   *bufio.Reader
+}
+
+// stopped says how far a search came that met a bound.
+func (s *searcher) stopped(err error) error {
+	if b, ok := errors.AsType[bound](err); ok {
+		return b.after(len(s.found))
+	}
+	return err
+}
+
+func (s *searcher) timeUp(rel string) error {
+	return bound{fmt.Sprintf("the search was cut off after reading %d MiB, at %s", (s.w.caps.scanned-s.left)>>20, plain.Quote(rel)), "narrow path or glob"}
 }
 
 // file searches one opened file and closes it.
 func (s *searcher) file(ctx context.Context, f *os.File, rel string) error {
 	defer f.Close()
 	if ctx.Err() != nil {
-		return sentence("the search was cut off")
+		return s.timeUp(rel)
 	}
 	if s.buf == nil {
 		s.buf = bufio.NewReaderSize(f, 64<<10)
@@ -137,12 +150,12 @@ func (s *searcher) file(ctx context.Context, f *os.File, rel string) error {
 		piece, err := s.buf.ReadSlice('\n')
 		s.left -= int64(len(piece))
 		if s.left < 0 {
-			return sentence(fmt.Sprintf("gave up after reading %d bytes, at %s; narrow path or glob", s.w.caps.scanned, plain.Quote(rel)))
+			return bound{fmt.Sprintf("gave up after reading %s, at %s", bytesText(s.w.caps.scanned), plain.Quote(rel)), "narrow path or glob"}
 		}
 		if since += int64(len(piece)); since >= 1<<20 {
 			since = 0
 			if ctx.Err() != nil {
-				return sentence("the search was cut off")
+				return s.timeUp(rel)
 			}
 		}
 		if errors.Is(err, bufio.ErrBufferFull) {
@@ -180,12 +193,9 @@ func (s *searcher) add(rel string, number int, line []byte) error {
 		line, m.Cut = kept, true
 	}
 	m.Text = strings.ToValidUTF8(string(line), "\uFFFD")
-	if s.size += int64(len(rel) + len(m.Text)); s.size > s.w.caps.file {
-		return s.w.tooMany(len(s.found))
+	if err := s.tally.room(rel, jsonSize(rel)+jsonSize(m.Text)+50); err != nil {
+		return err
 	}
 	s.found = append(s.found, m)
-	if len(s.found) >= s.max {
-		return errEnough
-	}
-	return nil
+	return s.tally.enough()
 }

@@ -14,7 +14,8 @@ import (
 var errEnough = errors.New("enough")
 
 // A walker goes through the folders below start in a fixed order: the entries of
-// a folder by name, a sub-folder in its place. It follows no link.
+// a folder by name, a sub-folder in its place. It follows no link and enters no
+// .git, whatever the pattern; what is in there is of use only to git.
 type walker struct {
 	w       *Workspace
 	glob    *glob
@@ -42,7 +43,7 @@ type dirFile interface {
 
 // folder walks one opened folder and closes it.
 func (k *walker) folder(ctx context.Context, dir dirFile, rel string, at state, depth int) error {
-	list, err := k.w.entries(ctx, dir, rel, k.w.caps.visited)
+	list, err := k.w.entries(ctx, dir, rel, k.w.caps.entries)
 	// Closed before going down, so that a deep tree does not hold a descriptor
 	// per level.
 	dir.Close()
@@ -52,10 +53,10 @@ func (k *walker) folder(ctx context.Context, dir dirFile, rel string, at state, 
 	for _, d := range list {
 		k.visited++
 		if k.visited > k.w.caps.visited {
-			return sentence(fmt.Sprintf("gave up after %d entries; narrow path or the pattern", k.w.caps.visited))
+			return bound{fmt.Sprintf("gave up after looking at %d entries, at %s", k.w.caps.visited, plain.Quote(path.Join(rel, d.Name()))), narrower}
 		}
 		if k.visited%256 == 0 && ctx.Err() != nil {
-			return sentence("the walk was cut off")
+			return bound{"the walk was cut off at " + plain.Quote(path.Join(rel, d.Name())), narrower}
 		}
 		matched, next := k.glob.step(at, d.Name())
 		child := path.Join(rel, d.Name())
@@ -64,9 +65,9 @@ func (k *walker) folder(ctx context.Context, dir dirFile, rel string, at state, 
 			if err := k.visit(child); err != nil {
 				return err
 			}
-		case d.IsDir() && next != nil:
+		case d.IsDir() && next != nil && d.Name() != ".git":
 			if depth >= k.w.caps.depth {
-				return sentence(fmt.Sprintf("%s is more than %d folders deep; give a path further down", plain.Quote(child), k.w.caps.depth))
+				return bound{fmt.Sprintf("%s is more than %d folders deep", plain.Quote(child), k.w.caps.depth), "give a path further down"}
 			}
 			seen, err := k.w.root.Lstat(child)
 			if err != nil {
@@ -84,9 +85,13 @@ func (k *walker) folder(ctx context.Context, dir dirFile, rel string, at state, 
 	return nil
 }
 
+// narrower is what helps against most bounds.
+const narrower = "narrow path or the pattern"
+
 // Find returns the paths of regular files below p whose path matches pattern, in
-// the order of the walk, at most max of them. Links are neither listed nor
-// followed.
+// the order of the walk: the first max of them, or all when max is 0. All may be
+// 20,000 at most, and any answer 8 MiB; more is an error. Links are neither listed
+// nor followed.
 func (w *Workspace) Find(ctx context.Context, pattern, p string, max int) ([]string, error) {
 	rel, err := relative(p)
 	if err != nil {
@@ -97,23 +102,19 @@ func (w *Workspace) Find(ctx context.Context, pattern, p string, max int) ([]str
 		return nil, err
 	}
 	found := []string{}
-	size := int64(0)
+	t := tally{caps: w.caps, want: max, remedy: narrower}
 	err = w.walk(ctx, rel, g, func(child string) error {
-		if size += int64(len(child)); size > w.caps.file {
-			return w.tooMany(len(found))
+		if err := t.room(child, jsonSize(child)+1); err != nil {
+			return err
 		}
 		found = append(found, child)
-		if len(found) >= max {
-			return errEnough
-		}
-		return nil
+		return t.enough()
 	})
+	if b, ok := errors.AsType[bound](err); ok {
+		return nil, b.after(len(found))
+	}
 	if err != nil {
 		return nil, err
 	}
 	return found, nil
-}
-
-func (w *Workspace) tooMany(n int) error {
-	return sentence(fmt.Sprintf("the answer is larger than %d bytes after %d matches; narrow path or the pattern, or ask for fewer with max_results", w.caps.file, n))
 }

@@ -24,7 +24,9 @@ type Workspace struct {
 // caps bound every answer. Sizes in bytes.
 type caps struct {
 	file    int64 // of one read_file answer
-	entries int   // of one listing
+	answer  int64 // of any other answer, as JSON
+	results int   // of one answer whose caller named no number
+	entries int   // of one folder
 	visited int   // entries looked at by one walk
 	depth   int   // folders below the start of a walk
 	scanned int64 // bytes read by one call
@@ -33,40 +35,60 @@ type caps struct {
 
 var defaultCaps = caps{
 	file:    4 << 20,
-	entries: 10_000,
-	visited: 200_000,
+	answer:  8 << 20,
+	results: 20_000,
+	entries: 200_000,
+	visited: 1_000_000,
 	depth:   64,
-	scanned: 256 << 20,
+	scanned: 2 << 30,
 	line:    1 << 20,
 }
 
+// MaxResults is the most that can be asked for by number.
+const MaxResults = 100_000
+
 // Open opens dir. It refuses the root of the file system: that would open
-// /proc, where the engine's own environment can be read.
+// /proc, where the engine's own environment can be read. The error ends a
+// sentence that begins with the workspace: "does not exist".
 func Open(dir string) (*Workspace, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
-		return nil, fmt.Errorf("find the workspace: %w", err)
+		return nil, unopened(err)
 	}
 	if real, err := filepath.EvalSymlinks(abs); err == nil {
 		abs = real
 	}
 	if abs == filepath.VolumeName(abs)+string(filepath.Separator) {
-		return nil, errors.New("the root of the file system cannot be a workspace; name a folder")
+		return nil, sentence("is the root of the file system, which cannot be a workspace")
 	}
 	// Stat first: os.OpenRoot opens whatever it finds, and would wait for a
 	// writer on a named pipe.
 	info, err := os.Stat(abs)
 	if err != nil {
-		return nil, fmt.Errorf("open the workspace: %w", err)
+		return nil, unopened(err)
 	}
 	if !info.IsDir() {
-		return nil, fmt.Errorf("open the workspace: %s is not a folder", abs)
+		return nil, sentence("is not a folder")
 	}
 	root, err := os.OpenRoot(abs)
 	if err != nil {
-		return nil, fmt.Errorf("open the workspace: %w", err)
+		return nil, unopened(err)
 	}
 	return &Workspace{root: root, caps: defaultCaps}, nil
+}
+
+// unopened says why a folder could not be opened. The path is not said again.
+func unopened(err error) error {
+	var errno syscall.Errno
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return sentence("does not exist")
+	case errors.Is(err, fs.ErrPermission):
+		return sentence("may not be read by this user")
+	case errors.As(err, &errno):
+		return sentence("cannot be opened: " + errno.Error())
+	}
+	return fmt.Errorf("cannot be opened: %w", err)
 }
 
 // Close closes the folder; calls after it fail.

@@ -2,6 +2,8 @@ package workspace
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -70,15 +72,29 @@ func TestOpenRefuses(t *testing.T) {
 	for name, want := range map[string]string{
 		"/":                          "root of the file system",
 		filepath.Join(dir, "root"):   "root of the file system",
-		filepath.Join(dir, "absent"): "no such file",
-		filepath.Join(dir, "file"):   "not a folder",
-		filepath.Join(dir, "pipe"):   "not a folder",
+		filepath.Join(dir, "absent"): "does not exist",
+		filepath.Join(dir, "file"):   "is not a folder",
+		filepath.Join(dir, "pipe"):   "is not a folder",
+		filepath.Join(dir, "file/x"): "does not exist",
+		strings.Repeat("x", 5000):    "cannot be opened: file name too long",
 	} {
 		w, err := Open(name)
 		if err == nil {
 			w.Close()
 		}
 		wantErr(t, err, want)
+	}
+}
+
+// TestUnopened has what a test that runs as root cannot bring about.
+func TestUnopened(t *testing.T) {
+	for want, err := range map[string]error{
+		"may not be read by this user": &fs.PathError{Op: "open", Path: "/x", Err: syscall.EACCES},
+		"cannot be opened: odd":        errors.New("odd"),
+	} {
+		if got := unopened(err).Error(); got != want {
+			t.Errorf("%v is %q, want %q", err, got, want)
+		}
 	}
 }
 
