@@ -1,7 +1,9 @@
 package bench
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -10,6 +12,9 @@ import (
 	"sync"
 
 	"github.com/belljar/belljar"
+	"github.com/belljar/belljar/internal/bridge"
+	"github.com/belljar/belljar/internal/sandbox"
+	"github.com/belljar/belljar/languages"
 )
 
 // blobTool is the tool that the bridge is measured with: it answers with as many
@@ -88,6 +93,47 @@ func plainRate(python string, calls, size int) func(context.Context) (Sample, er
 			return Sample{}, fmt.Errorf("run the plain bridge: %w", err)
 		}
 		return rate(string(out))
+	}
+}
+
+// fixed answers every call with the same text: a bridge without policy and journal.
+type fixed []byte
+
+func (f fixed) Call(context.Context, string, json.RawMessage) (belljar.Value, error) {
+	return belljar.Value{Kind: belljar.ValueText, Data: f}, nil
+}
+
+// bridgeAlone measures the bridge as the plain one is: a script in its sandbox, and
+// answers that nobody checks or records.
+func bridgeAlone(h *sandbox.Host, python string, calls, size int) func(context.Context) (Sample, error) {
+	const folder = "/opt/belljar/python"
+	return func(ctx context.Context) (Sample, error) {
+		var assets []sandbox.File
+		for _, name := range []string{"sitecustomize.py", "belljar_tools.py"} {
+			text, err := languages.FS.ReadFile("python/" + name)
+			if err != nil {
+				return Sample{}, err
+			}
+			assets = append(assets, sandbox.File{Name: folder + "/" + name, Data: text})
+		}
+		b, err := bridge.Open(ctx, bridge.Config{}, fixed(strings.Repeat("y", size)))
+		if err != nil {
+			return Sample{}, err
+		}
+		defer b.Close()
+		var out, errs bytes.Buffer
+		exit, err := h.Run(ctx, &sandbox.Spec{
+			Argv: []string{python, "main.py"}, Env: append([]string{"PYTHONPATH=" + folder}, environ...), Assets: assets,
+			Files:  []sandbox.File{{Name: "main.py", Data: fmt.Appendf(nil, bridgeScript, calls, size)}},
+			Bridge: b.ChildFile(), Stdout: &out, Stderr: &errs, Limits: limits,
+		})
+		if err != nil {
+			return Sample{}, err
+		}
+		if exit.Wait != 0 {
+			return Sample{}, fmt.Errorf("the script ended with %#x: %s", int(exit.Wait), errs.String())
+		}
+		return rate(out.String())
 	}
 }
 

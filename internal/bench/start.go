@@ -41,6 +41,12 @@ func bare(argv ...string) func(context.Context) (Sample, error) {
 	}
 }
 
+var (
+	environ = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/workspace", "TMPDIR=/tmp", "LANG=C.UTF-8", "LC_ALL=C.UTF-8"}
+	limits  = belljar.Limits{TimeoutMS: 30_000, MemoryBytes: 512 << 20, Processes: 64, DiskBytes: 64 << 20,
+		Inodes: 10_000, OutputBytes: 16 << 20, OpenFiles: 1024}
+)
+
 // isolated measures a program in a sandbox of a running engine.
 func isolated(h *sandbox.Host, argv []string, toolchain []string) func(context.Context) (Sample, error) {
 	return func(ctx context.Context) (Sample, error) {
@@ -48,9 +54,7 @@ func isolated(h *sandbox.Host, argv []string, toolchain []string) func(context.C
 		begin := time.Now()
 		exit, err := h.Run(ctx, &sandbox.Spec{
 			Argv: argv, Toolchain: toolchain, Stdout: &out,
-			Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/workspace", "TMPDIR=/tmp", "LANG=C.UTF-8", "LC_ALL=C.UTF-8"},
-			Limits: belljar.Limits{TimeoutMS: 30_000, MemoryBytes: 512 << 20, Processes: 64, DiskBytes: 64 << 20,
-				Inodes: 10_000, OutputBytes: 16 << 20, OpenFiles: 1024},
+			Env: environ, Limits: limits,
 		})
 		wall := time.Since(begin)
 		if err != nil {

@@ -97,7 +97,8 @@ func Run(ctx context.Context, opt Options) (rows []Row, skipped []string, err er
 	}{{"20 B", 20, opt.Calls, 2}, {"100 KB", 100_000, max(1, opt.Calls/4), 4}} {
 		more, err := measure(ctx, opt, Group{"tool calls of " + size.name, []Case{
 			{Name: "loopback JSON lines", Run: plainRate(opt.Python, size.calls, size.bytes)},
-			{Name: "bridge, policed and recorded", Run: bridgeRate(plain{j}, size.calls, size.bytes), Goal: size.goal},
+			{Name: "bridge", Run: bridgeAlone(host, opt.Python, size.calls, size.bytes), Goal: size.goal},
+			{Name: "engine, policed and recorded", Run: bridgeRate(plain{j}, size.calls, size.bytes)},
 		}}, max(5, opt.Rounds/6))
 		if err != nil {
 			return nil, nil, err
