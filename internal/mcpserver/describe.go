@@ -61,7 +61,7 @@ func (s *Server) describe(tools []belljar.Tool, langs []string) string {
 	}
 	line("Time limit: %s. Nothing persists between calls: no variables, no files. Only what the script prints comes back. No network.", limit)
 	line("")
-	line("Tools, called by keyword: tools.NAME(arg=value). A failed call raises tools.ToolError.")
+	line("Tools, called by keyword: tools.NAME(arg=value), up to %d calls. A failed call raises tools.ToolError.", s.opt.MaxCalls)
 	if len(tools) == 0 {
 		line("(none)")
 	}
@@ -81,19 +81,6 @@ func (s *Server) describe(tools []belljar.Tool, langs []string) string {
 		}
 	}
 	return strings.TrimRight(b.String(), "\n")
-}
-
-// example is two lines that work with the tools there are.
-func example(tools []belljar.Tool) []string {
-	if len(tools) == 0 {
-		return []string{"squares = [n * n for n in range(1000)]", "print(sum(squares))"}
-	}
-	for _, t := range tools {
-		if t.Name == "search_files" && t.Source == "builtin" {
-			return []string{`hits = tools.search_files(pattern="deprecated")`, `print(len(hits), sorted({h["path"] for h in hits})[:10])`}
-		}
-	}
-	return []string{fmt.Sprintf("answers = [tools.%s(...) for _ in range(20)]", tools[0].Name), "print(sum(len(str(a)) for a in answers))"}
 }
 
 // summary is the first line of a description. Descriptions come from upstream

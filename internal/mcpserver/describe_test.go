@@ -47,7 +47,7 @@ func TestDescription(t *testing.T) {
 	}{
 		{"none", Options{}, nil, py},
 		{"builtin", Options{Signature: signature, Timeout: 30 * time.Second, MaxTimeout: 2 * time.Minute}, builtin, py},
-		{"bare names", Options{}, someTools(2), []string{"python", "javascript"}},
+		{"bare names", Options{MaxCalls: 50}, someTools(2), []string{"python", "javascript"}},
 		{"exactly 25", Options{Signature: signature}, someTools(25), py},
 		{"26", Options{Signature: signature}, someTools(26), py},
 		{"40", Options{Signature: signature}, someTools(40), py},

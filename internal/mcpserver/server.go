@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/belljar/belljar"
+	"github.com/belljar/belljar/internal/policy"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -33,6 +34,7 @@ type Options struct {
 	Timeout    time.Duration // of a script that asks for none; 0: 30 s
 	MaxTimeout time.Duration // the most a script gets; 0: Timeout
 	Chars      int           // budget of the text for the model; 0: package output's
+	MaxCalls   int           // tool calls that one script can make; 0: package policy's default
 
 	Version string       // of this program
 	Log     *slog.Logger // nil: none
@@ -53,6 +55,9 @@ func New(opt Options) *Server {
 		opt.Timeout = 30 * time.Second
 	}
 	opt.MaxTimeout = max(opt.MaxTimeout, opt.Timeout)
+	if opt.MaxCalls <= 0 {
+		opt.MaxCalls = policy.DefaultMaxCalls
+	}
 	if opt.Tools == nil {
 		opt.Tools = func(context.Context) []belljar.Tool { return nil }
 	}
