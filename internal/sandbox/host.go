@@ -55,7 +55,8 @@ type Host struct {
 	after  sync.WaitGroup // slots being settled, and the sweep
 
 	first    func() (*slot, error) // the slot that Open begins to make; once
-	sweepErr error                 // read after the sweep has ended
+	sweep    sync.Once
+	sweepErr error // read after the sweep has ended
 
 	mu     sync.Mutex
 	free   []*slot // the most recently used last
@@ -106,17 +107,6 @@ func Open(cfg Config) (*Host, error) {
 	h.used[0] = true
 	h.first = sync.OnceValues(func() (*slot, error) { return h.newSlot(0) })
 	h.after.Go(func() { _, _ = h.first() }) // whoever takes it gets the error
-	// What engines that were killed left behind. Their processes and mounts went
-	// with them; their empty groups are away soon after this start.
-	h.after.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), sweepTime)
-		defer cancel()
-		groups, err := h.openGroups()
-		if err == nil {
-			_, err = groups.Sweep(ctx)
-		}
-		h.sweepErr = err
-	})
 	return h, nil
 }
 
@@ -222,6 +212,23 @@ func (h *Host) giveUp(index int) {
 	h.used[index] = false
 	h.mu.Unlock()
 	<-h.tokens
+}
+
+// sweepLater removes the groups that killed engines left behind (their processes
+// and mounts went with them). It is called while the first program runs, when there
+// is nothing else to do.
+func (h *Host) sweepLater() {
+	h.sweep.Do(func() {
+		h.after.Go(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), sweepTime)
+			defer cancel()
+			groups, err := h.openGroups()
+			if err == nil {
+				_, err = groups.Sweep(ctx)
+			}
+			h.sweepErr = err
+		})
+	})
 }
 
 // release takes a slot back once its run has left it, off the caller's path.

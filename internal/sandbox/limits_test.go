@@ -347,7 +347,7 @@ func TestEngineDies(t *testing.T) {
 			spawnersGone(t)
 		}
 		// The next start sweeps the groups; the leak check of bothWays looks for them.
-		open(t).Close()
+		shell(t, open(t), "true")
 	})
 }
 

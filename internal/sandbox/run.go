@@ -239,6 +239,7 @@ func (r *run) supervise(ctx context.Context, reports <-chan report) (*Exit, erro
 			case rep.err == nil && rep.status.Started:
 				started = time.Now()
 				exit.Start = started.Sub(r.begin)
+				r.h.sweepLater()
 				exit.Isolation = r.slot.isolation(r.h.filter.Hash())
 				clock.Reset(time.Duration(r.spec.Limits.TimeoutMS) * time.Millisecond)
 				if stop := watch(r.proc.PID, r.slot, r.spec.Limits); stop != nil {
