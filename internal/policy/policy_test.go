@@ -162,6 +162,52 @@ func TestDecideOrder(t *testing.T) {
 	}
 }
 
+// A script may write a tool's name as its source does. Whatever is configured, that
+// is answered as the identifier is, and a deny entry in any form meets any spelling.
+func TestDecideBySpelling(t *testing.T) {
+	forms := []string{"get_thing_3", "get-thing.3", "my_srv_get_thing_3", "my-srv_get-thing.3", "my-srv.get-thing.3", "my-srv.get_thing_3"}
+	spellings := []string{"get_thing_3", "get-thing.3", "get-thing-3", "get thing 3"}
+	cfgs := []Config{{}, {ExtraTools: []string{"get-thing-3"}}, {Tools: []string{"get_thing_3"}}, {ExtraTools: []string{"my-srv.get_thing_3"}}, {Tools: []string{"thing_3"}}}
+	for _, form := range forms {
+		cfgs = append(cfgs, Config{ExtraTools: []string{"get_thing_3"}, Deny: []string{form}})
+	}
+	lists := [][]string{nil, {}, {"get_thing_3"}, {"get-thing.3"}, {"my_srv.get-thing-3"}, {"thing.3"}}
+	for _, cfg := range cfgs {
+		p := mustNew(t, cfg)
+		for _, selection := range lists {
+			for _, fence := range lists {
+				for _, via := range []Via{ViaScript, ViaDirect} {
+					q := Question{Via: via, Forms: forms, Known: true, Selection: selection, Fence: fence}
+					want := p.Decide(with(q, func(q *Question) { q.Tool = forms[0] }))
+					for _, spelling := range spellings {
+						got := p.Decide(with(q, func(q *Question) { q.Tool = spelling }))
+						if got.Answer != want.Answer || got.Code != want.Code {
+							t.Errorf("%+v, selection %q, fence %q, %s: %q is answered %s %s, the identifier %s %s", cfg, selection, fence, via, spelling, got.Answer, got.Code, want.Answer, want.Code)
+						}
+						if len(cfg.Deny) > 0 && got.Answer != Deny {
+							t.Errorf("deny %q does not meet %q", cfg.Deny, spelling)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestHintsNameWhatToSet(t *testing.T) {
+	p := mustNew(t, Config{MaxCallsPerRun: 1, Deny: []string{"current_time"}})
+	for key, q := range map[string]Question{
+		"policy.max_calls_per_run": with(ask("read_file"), func(q *Question) { q.Calls = 1 }),
+		"policy.extra_tools":       ask("write_file"),
+		"policy.deny":              ask("current_time"),
+	} {
+		d := p.Decide(q)
+		if !strings.Contains(d.Hint, key) || strings.Contains(d.Reason, key) {
+			t.Errorf("the hint %q does not name %s, or the reason %q does", d.Hint, key, d.Reason)
+		}
+	}
+}
+
 // A request and a turn can only take away from what a configured ceiling allows.
 func TestRequestNeverWidens(t *testing.T) {
 	lists := [][]string{nil, {}, {"a"}, {"b"}, {"a", "b"}, {"*"}, {"c"}}

@@ -81,6 +81,13 @@ func (a *argSpec) check(args json.RawMessage) (json.RawMessage, error) {
 	if a.closed {
 		for _, name := range slices.Sorted(maps.Keys(given)) {
 			if !slices.ContainsFunc(a.params, func(p argParam) bool { return p.name == name }) {
+				known := make([]string, len(a.params))
+				for i, p := range a.params {
+					known[i] = p.name
+				}
+				if meant := near(name, known); meant != "" {
+					return nil, bad("there is no parameter %s, did you mean %s", plain.Quote(name), plain.Quote(meant))
+				}
 				return nil, bad("there is no parameter %s", plain.Quote(name))
 			}
 		}

@@ -14,7 +14,9 @@
 // `<server>_<tool>`, for all that claim it. Once given, a name stays bound to that tool of that
 // server for the life of the Set: a server that comes up later, or changes its
 // list, can never take over a name that a decision has already been made about.
-// Forms lists every name by which policy must know the tool.
+// Forms lists every name by which policy must know the tool. A script may also
+// write an upstream tool's own name: `get-thing.3` is get_thing_3, as long as no
+// other tool wants that name too.
 //
 // # Trust
 //

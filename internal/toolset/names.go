@@ -25,12 +25,7 @@ func normalise(name string) (string, error) {
 	case len(name) > maxToolName:
 		return "", fmt.Errorf("tool name %s is longer than %d characters", plain.Quote(name), maxToolName)
 	}
-	id := strings.Map(func(r rune) rune {
-		if r == '-' || r == '.' || r == ' ' {
-			return '_'
-		}
-		return r
-	}, name)
+	id := folded(name)
 	if id[0] >= '0' && id[0] <= '9' {
 		id = "_" + id
 	}
@@ -43,6 +38,16 @@ func normalise(name string) (string, error) {
 		id += "_tool"
 	}
 	return id, nil
+}
+
+// folded replaces what stands for `_` in names.
+func folded(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '-' || r == '.' || r == ' ' {
+			return '_'
+		}
+		return r
+	}, name)
 }
 
 // identifier reports whether s is an ASCII identifier.
@@ -160,4 +165,23 @@ func assign(bound map[string]string, claims []claim) (given map[string]string, e
 		given[c.key()] = name
 	}
 	return given, errs
+}
+
+// wanted counts for each name how many tools could be meant by it: those that want
+// it as their own, and those that have it as their prefixed name but are called
+// otherwise.
+func wanted(claims []claim, given map[string]string) map[string]int {
+	count := make(map[string]int, 2*len(claims))
+	seen := make(map[string]bool, len(claims))
+	for _, c := range claims {
+		if seen[c.key()] { // offered twice
+			continue
+		}
+		seen[c.key()] = true
+		count[c.name]++
+		if p := c.prefixed(); given[c.key()] != p {
+			count[p]++
+		}
+	}
+	return count
 }

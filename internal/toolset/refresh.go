@@ -94,13 +94,14 @@ func (s *Set) name() {
 	given, clashes := assign(s.bound, claims)
 	s.clashes = clashes
 	s.remotes = make(map[string]*remote, len(given))
+	s.wanted = wanted(claims, given)
 	for _, c := range claims {
 		name, ok := given[c.key()]
 		if !ok || s.remotes[name] != nil {
 			continue
 		}
 		src := sources[c.key()]
-		s.remotes[name] = &remote{client: src.server.client, original: c.original, tool: belljar.Tool{
+		s.remotes[name] = &remote{client: src.server.client, original: c.original, wanted: c.name, tool: belljar.Tool{
 			Name: name, Description: src.tool.Description, Source: c.server, Forms: c.forms(name),
 			InputSchema: src.tool.InputSchema, OutputSchema: unwrapSchema(src.tool.OutputSchema),
 		}}

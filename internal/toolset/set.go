@@ -38,6 +38,7 @@ type Set struct {
 	closed  bool
 	bound   map[string]string  // every name ever given, to its claim's key; "" for local tools
 	remotes map[string]*remote // what can be called now, by name
+	wanted  map[string]int     // how many tools the name could mean, see wanted
 	clashes []error            // tools that found no free name
 }
 
@@ -57,6 +58,7 @@ type remote struct {
 	tool     belljar.Tool
 	client   *upstream.Client
 	original string
+	wanted   string // the name it would have if nobody else wanted it
 }
 
 // Open opens the workspace and reads the configuration; upstream servers are not
@@ -198,7 +200,9 @@ func (s *Set) Tools(ctx context.Context) ([]belljar.Tool, []error) {
 	return list, errs
 }
 
-// Find returns the tool of that name. Upstream servers are started only when no
+// Find returns the tool of that name, or of the name that its server has for it
+// ("get-thing.3", "server.get-thing.3") where that can only mean the tool which
+// scripts call by the identifier of it. Upstream servers are started only when no
 // local tool and no tool seen before has it.
 func (s *Set) Find(ctx context.Context, name string) (belljar.Tool, bool) {
 	if l, ok := s.locals[name]; ok {
@@ -214,19 +218,43 @@ func (s *Set) remote(ctx context.Context, name string) *remote {
 	look := func() *remote {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return s.remotes[name]
+		return s.named(name)
 	}
 	if r := look(); r != nil {
 		return r
 	}
-	if !identifier(name) {
+	if id := folded(name); !identifier(id) || len(name) > maxServerName+1+maxToolName || s.locals[id] != nil {
 		return nil
 	}
 	s.refresh(ctx)
 	return look()
 }
 
-// Call calls a tool by its name (not by its other forms). A failure is a
+// named finds a tool by what somebody wrote. A name that is no identifier stands
+// for the tool that has its identifier, and for no other: policy compares names in
+// that form, so it has to give the same answer for both. Called with mu held.
+func (s *Set) named(name string) *remote {
+	if r := s.remotes[name]; r != nil {
+		return r
+	}
+	id := folded(name)
+	r := s.remotes[id]
+	if r == nil || id == name {
+		return nil
+	}
+	others := s.wanted[id]
+	if r.wanted == id {
+		others--
+	} else if !slices.Contains(r.tool.Forms, name) {
+		return nil // for prefixed names only what policy knows as well
+	}
+	if others > 0 {
+		return nil // it could mean one of them
+	}
+	return r
+}
+
+// Call calls a tool by its name, as [Set.Find] finds it. A failure is a
 // *belljar.ToolError with code unknown_tool, bad_arguments, timeout, cancelled or
 // failed.
 func (s *Set) Call(ctx context.Context, tool string, args json.RawMessage) (belljar.Value, error) {

@@ -91,7 +91,20 @@ func TestUpstreamTools(t *testing.T) {
 			t.Errorf("%s: %q, %v", tool, v.Data, err)
 		}
 	}
-	for _, tool := range []string{"text", "result-key", "good-1.text", "clash_own", "import", ""} {
+	// As their servers call them, where that is no other tool.
+	for tool, want := range map[string]string{"result-key": "result_key", "result.key": "result_key", "content.key": "content_key", "clash.text": "clash_text", "good-1.text": "good_1_text", "clash.read_file": "clash_read_file"} {
+		found, ok := s.Find(ctx, tool)
+		if !ok || found.Name != want {
+			t.Errorf("%s is %q, %t", tool, found.Name, ok)
+		}
+		if _, err := s.Call(ctx, tool, nil); err != nil {
+			t.Errorf("%s: %v", tool, err)
+		}
+	}
+	for _, tool := range []string{"text", "te-xt", "clash-text", "good-1_texts", "clash_own", "import", "read-file", "read.file", "builtin.read_file", "", "-", strings.Repeat("a-", 200)} {
+		if found, ok := s.Find(ctx, tool); ok {
+			t.Errorf("%q is %s", tool, found.Name)
+		}
 		_, err := s.Call(ctx, tool, nil)
 		wantToolErr(t, err, tool, "unknown_tool", "not available")
 	}
