@@ -16,6 +16,7 @@ import (
 	"github.com/belljar/belljar"
 	"github.com/belljar/belljar/internal/mcpserver"
 	"github.com/belljar/belljar/internal/output"
+	"github.com/belljar/belljar/jar"
 	"golang.org/x/term"
 )
 
@@ -31,6 +32,10 @@ type Engine interface {
 	Checks(ctx context.Context) []belljar.Check
 	// LanguageOf guesses a language by file name or #! line; "" when neither says.
 	LanguageOf(file, source string) string
+	// Bounds tells what a run gets that asks for no limits, and the most it can get.
+	Bounds(kind belljar.Kind, lang string) (standard, ceiling jar.Limits)
+	// Unavailable tells which MCP servers were needed so far and did not start.
+	Unavailable(ctx context.Context) []belljar.Check
 	// Describe fills in what the MCP server tells its clients about runs.
 	Describe(opt *mcpserver.Options)
 	// Close gives everything back. The journal has all records when it returns.
@@ -42,6 +47,7 @@ type Tool struct {
 	belljar.Tool
 	Signature string
 	Why       string // in words
+	Hint      string // what to do about it
 	Code      string // stable code of Why
 }
 
@@ -114,11 +120,10 @@ func (a *app) run(ctx context.Context, args []string) int {
 	}
 	isRun := cmd.Name() == "run"
 	if usage, ok := a.usage(cmd, err); ok {
-		a.say("%s", usage.text)
 		if isRun {
-			a.resultIfJSON(args, belljar.Refuse(belljar.CodeBadRequest, "", "%s", usage.text))
-			return belljar.Codes[belljar.CodeBadRequest].Exit
+			return a.runFailed(args, belljar.Refuse(belljar.CodeBadRequest, "", "%s", usage.text))
 		}
+		a.say("%s", usage.text)
 		return 2
 	}
 	if isRun {
@@ -136,10 +141,14 @@ func (a *app) say(format string, args ...any) {
 
 // sentence is what a person reads of an error: cause, then the next step.
 func sentence(err error) string {
-	if r, ok := errors.AsType[*belljar.Refusal](err); ok {
-		return r.Error()
+	r, ok := errors.AsType[*belljar.Refusal](err)
+	if !ok {
+		return err.Error()
 	}
-	return err.Error()
+	if r.Hint != "" && strings.Contains(r.Reason, "\n") { // a list: what to do comes below it
+		return r.Reason + "\n" + r.Hint
+	}
+	return r.Error()
 }
 
 // getenv looks a variable up in the environment of this call.

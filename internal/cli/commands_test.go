@@ -26,6 +26,9 @@ func TestUsage(t *testing.T) {
 		{"flag in front", []string{"--jsn"}, 2, "belljar has no flag --jsn"},
 		{"operand", []string{"doctor", "x"}, 2, `belljar doctor takes no operand, but was given "x".`},
 		{"value", []string{"audit", "list", "--limit", "x"}, 2, "--limit: "},
+		{"negative limit", []string{"audit", "list", "-n", "-1"}, 2, "--limit: -1 is no number of records; give 1 or more."},
+		{"outcome", []string{"audit", "list", "--outcome", "nope"}, 2, `--outcome: there is no outcome "nope"; there are exited, signalled,`},
+		{"empty path", []string{"tools", "--workspace", ""}, 2, "--workspace: the name is empty; name a folder."},
 		{"since", []string{"audit", "list", "--since", "soon"}, 2, `--since "soon" is neither an age`},
 		{"no value", []string{"doctor", "--config"}, 2, "flag needs an argument: --config"},
 		{"a name that drives a terminal", []string{"\x1b[2J"}, 2, `there is no command "\x1b[2J"`},
@@ -57,6 +60,12 @@ func TestVersionCommand(t *testing.T) {
 	b.open = nil // it must not be called
 	b.call(t, "version")
 	has(t, "stdout", b.stdout.String(), "belljar devel", ", go1.")
+	plain := b.stdout.String()
+	for _, flag := range []string{"--version", "-v"} {
+		if code := b.call(t, flag); code != 0 || b.stdout.String() != plain {
+			t.Errorf("%s: exit code %d, %q", flag, code, b.stdout)
+		}
+	}
 	b.call(t, "version", "--json")
 	var v versionInfo
 	if err := json.Unmarshal(b.stdout.Bytes(), &v); err != nil || v.Version == "" || v.Platform == "" {
@@ -124,20 +133,28 @@ func TestTools(t *testing.T) {
 	b := newBench(t)
 	b.engine.tools = []Tool{
 		{Tool: belljar.Tool{Name: "a", Description: "Does a.\nMore.", InputSchema: json.RawMessage(`{"type":"object"}`)}, Signature: "a(x: int) -> str"},
-		{Tool: belljar.Tool{Name: "b", InputSchema: json.RawMessage(`{`)}, Signature: "b()", Why: "not in the set", Code: "not_bridged"},
+		{Tool: belljar.Tool{Name: "b", InputSchema: json.RawMessage(`{`)}, Signature: "b()", Why: "tool 'b' not available", Hint: "add it", Code: "not_bridged"},
+		{Tool: belljar.Tool{Name: "c", InputSchema: json.RawMessage(`{}`)}, Signature: "c()", Why: "tool 'c' not available", Code: "not_bridged"},
+		{Tool: belljar.Tool{Name: "d", InputSchema: json.RawMessage(`{}`)}, Signature: "d()", Why: "disabled", Code: "disabled"},
 	}
 	if code := b.call(t, "tools"); code != 0 || b.stdout.String() != "a(x: int) -> str\n    Does a.\n" {
 		t.Errorf("exit code %d, stdout %q", code, b.stdout)
 	}
-	if b.call(t, "tools", "--all"); b.stdout.String() != "a(x: int) -> str\n    Does a.\nb()\n    not offered: not in the set\n" {
+	const everything = "a(x: int) -> str\n    Does a.\nb()\n    not offered: outside the default set\nc()\n    not offered: outside the default set\nd()\n    not offered: disabled by policy.deny\n"
+	if b.call(t, "tools", "--all"); b.stdout.String() != everything {
 		t.Errorf("stdout %q", b.stdout)
 	}
+	if got, want := b.stderr.String(), "belljar: --extra-tool NAME lets scripts call one more, and so does extra_tools under [policy] in the configuration.\n"; got != want {
+		t.Errorf("stderr %q, want %q", got, want)
+	}
+	b.call(t, "tools", "--all", "--tool", "a")
+	has(t, "stdout", b.stdout.String(), "not offered: outside the tools of --tool\n")
 	b.engine.broken = []error{errors.New("server x: no answer")}
 	if code := b.call(t, "tools", "--all", "--json"); code != 1 {
 		t.Errorf("exit code %d", code)
 	}
 	var list toolList
-	if err := json.Unmarshal(b.stdout.Bytes(), &list); err != nil || len(list.Tools) != 2 || len(list.Problems) != 1 || list.Tools[1].Offered || list.Tools[1].Code != "not_bridged" {
+	if err := json.Unmarshal(b.stdout.Bytes(), &list); err != nil || len(list.Tools) != 4 || len(list.Problems) != 1 || list.Tools[1].Offered || list.Tools[1].Code != "not_bridged" {
 		t.Errorf("%v, %+v", err, list)
 	}
 	b.engine.tools, b.engine.broken = nil, nil
@@ -165,6 +182,14 @@ func TestMCPConfig(t *testing.T) {
 				t.Errorf("args %q", got)
 			}
 			has(t, "stderr", b.stderr.String(), c.files)
+			b.call(t, "mcp", "config", "--client", c.name, "--extra-tool", "a,b", "--extra-tool", "c", "--tool", "d")
+			doc = nil
+			if err := json.Unmarshal(b.stdout.Bytes(), &doc); err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(doc[c.key]["belljar"].Args, " "); got != "mcp --extra-tool a,b,c --tool d" {
+				t.Errorf("args %q", got)
+			}
 			b.call(t, "mcp", "config", "--client", c.name, "--json")
 			var s clientSnippet
 			if err := json.Unmarshal(b.stdout.Bytes(), &s); err != nil || s.Client != c.name || s.Config[c.key] == nil {
@@ -184,6 +209,55 @@ func TestMCPConfig(t *testing.T) {
 	}
 	b.call(t, "mcp", "config", "--client", "cursor", "--workspace", "nowhere")
 	has(t, "stderr", b.stderr.String(), "--workspace "+filepath.Join(b.dir, "nowhere")+": no such file or directory; the client will meet the same.")
+}
+
+func TestCompletion(t *testing.T) {
+	b := newBench(t)
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"run", "--isolation", ""}, "process\nnamespaces\n:4\n"},
+		{[]string{"run", "--lang", "p"}, "python\n:4\n"},
+		{[]string{"mcp", "config", "--client", "c"}, "claude-code\nclaude-desktop\ncursor\nvscode\nwindsurf\ncopilot\n:4\n"},
+		{[]string{"audit", "list", "--outcome", "den"}, strings.Join(outcomes, "\n") + "\n:4\n"},
+	} {
+		b.call(t, append([]string{"__complete"}, tt.args...)...)
+		if got := b.stdout.String(); got != tt.want {
+			t.Errorf("%v: %q, want %q", tt.args, got, tt.want)
+		}
+	}
+}
+
+func TestRecords(t *testing.T) {
+	b := newBench(t)
+	at := time.Date(2026, 5, 10, 12, 0, 0, 0, time.Local)
+	err := b.printRecords([]belljar.Record{
+		{Time: at, Run: "run_1", Event: "call", Name: "ptc:read_file", Args: `{"path":"a.txt","max":3}`, Outcome: "ok", Session: "ptc", Caller: "cli"},
+		{Time: at, Run: "run_1", Event: "run", Name: "execute_code", Args: `{"limits":{}}`, Outcome: "exited", Session: "s", Caller: "cli"},
+	}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(b.stdout.String(), "\n")
+	if len(lines) != 4 {
+		t.Fatalf("%q", lines)
+	}
+	has(t, "a call", lines[1], at.Format(time.RFC3339), `max=3, path="a.txt"`, "  -  ")
+	if strings.Contains(lines[2], "limits") {
+		t.Errorf("a run shows %q", lines[2])
+	}
+	has(t, "stderr", b.stderr.String(), "belljar: these are the newest 2; -n N shows more")
+}
+
+func TestListReasons(t *testing.T) {
+	b := newBench(t)
+	bad := b.file(t, "bad.toml", "[a]\n[b]\n")
+	b.call(t, "tools", "--config", bad)
+	want := "belljar: The configuration cannot be used:\n  " + bad + ":1: unknown key a.\n  " + bad + ":2: unknown key b.\nCorrect it and call again.\n"
+	if got := b.stderr.String(); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }
 
 func TestTable(t *testing.T) {

@@ -60,5 +60,8 @@ func unmade(err error) *belljar.Result {
 	if r, ok := errors.AsType[*belljar.Refusal](err); ok {
 		res.Status, res.Refusal = belljar.StatusRefused, r
 	}
+	if c, ok := errors.AsType[errCancelled](err); ok {
+		res.Status, why = belljar.StatusCancelled, c.Error()+" before the program ran"
+	}
 	return res
 }

@@ -10,9 +10,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/belljar/belljar"
 	"github.com/belljar/belljar/internal/mcpserver"
+	"github.com/belljar/belljar/jar"
 )
 
 // fakeEngine plays a jar. run makes the result; it may send events.
@@ -21,6 +23,7 @@ type fakeEngine struct {
 	tools  []Tool
 	broken []error
 	checks []belljar.Check
+	absent []belljar.Check
 
 	mu     sync.Mutex
 	asked  *belljar.Request
@@ -48,6 +51,16 @@ func (e *fakeEngine) LanguageOf(file, source string) string {
 	return ""
 }
 func (e *fakeEngine) Describe(*mcpserver.Options) {}
+
+func (e *fakeEngine) Bounds(kind belljar.Kind, _ string) (standard, ceiling jar.Limits) {
+	standard = jar.Limits{Timeout: 30 * time.Second, Memory: 512 << 20, Processes: 64, Disk: 64 << 20, OutputBytes: 16 << 20}
+	if kind == belljar.KindSnippet {
+		standard.Timeout = 5 * time.Second
+	}
+	return standard, jar.Limits{Timeout: 5 * time.Minute, Memory: 2 << 30, Processes: 512, Disk: 1 << 30, OutputBytes: 64 << 20}
+}
+
+func (e *fakeEngine) Unavailable(context.Context) []belljar.Check { return e.absent }
 
 func (e *fakeEngine) Close() error {
 	e.mu.Lock()

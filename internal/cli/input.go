@@ -22,27 +22,27 @@ const (
 )
 
 // request makes a Request of the command line and the files it names.
-func (a *app) request(ctx context.Context, f *runFlags, file string, languageOf func(file, source string) string) (*belljar.Request, error) {
+func (a *app) request(ctx context.Context, f *runFlags, kind belljar.Kind, file string, languageOf func(file, source string) string) (*belljar.Request, error) {
 	req := &belljar.Request{
-		Kind: f.kind(), Lang: f.lang, Args: f.args, Limits: f.limits,
+		Kind: kind, Lang: f.lang, Args: f.args, Limits: f.limits,
 		Isolation: belljar.Level(f.isolation), Session: f.session, Caller: "cli",
-		Tools: f.tools,
+		Tools: f.selection(), Fence: f.fence,
 	}
-	if f.fence != nil {
-		req.Fence = []string{} // an empty fence is the tightest, not none
-		for _, name := range f.fence {
-			if name != "" {
-				req.Fence = append(req.Fence, name)
-			}
-		}
+	if file == "-" && f.stdin == "-" {
+		return nil, belljar.Refuse(belljar.CodeBadRequest, "Put one of them into a file.", "Source and stdin cannot both come from stdin.")
 	}
 	if err := a.readSource(ctx, req, file); err != nil {
 		return nil, err
 	}
+	if strings.TrimSpace(req.Source) == "" {
+		if file == "-" {
+			return nil, belljar.Refuse(belljar.CodeEmptySource, "Pipe one in, or name a FILE.", "There is no program on stdin.")
+		}
+		return nil, belljar.Refuse(belljar.CodeEmptySource, "Name a file with a program.", "There is no program in %s: it is empty.", file)
+	}
 	if req.Lang == "" {
 		req.Lang = languageOf(file, req.Source)
-		// That a source is empty is the better answer.
-		if req.Lang == "" && strings.TrimSpace(req.Source) != "" {
+		if req.Lang == "" {
 			where := "the name " + filepath.Base(file)
 			if file == "-" {
 				where = "stdin"
@@ -70,18 +70,6 @@ func (a *app) request(ctx context.Context, f *runFlags, file string, languageOf 
 	var err error
 	req.Stdin, err = a.readStdin(ctx, f.stdin, file == "-")
 	return req, err
-}
-
-func (f *runFlags) kind() belljar.Kind {
-	switch {
-	case f.script:
-		return belljar.KindScript
-	case f.snippet:
-		return belljar.KindSnippet
-	case f.workspace != "" || f.mcpConfig != "" || len(f.tools) > 0:
-		return belljar.KindScript
-	}
-	return belljar.KindSnippet
 }
 
 func (a *app) readSource(ctx context.Context, req *belljar.Request, file string) error {

@@ -50,10 +50,7 @@ func (o *openedJar) Tools(ctx context.Context, selection, fence []string) ([]Too
 		d := o.Decide(t, selection, fence)
 		tool := Tool{Tool: t, Signature: toolset.Signature(t)}
 		if d.Answer == policy.Deny {
-			tool.Code, tool.Why = d.Code, d.Reason
-			if d.Hint != "" { // it speaks to whoever configures, as here
-				tool.Why += " " + d.Hint
-			}
+			tool.Code, tool.Why, tool.Hint = d.Code, d.Reason, d.Hint
 		}
 		tools = append(tools, tool)
 	}
@@ -65,7 +62,7 @@ func (o *openedJar) Describe(opt *mcpserver.Options) {
 	standard, ceiling := o.Bounds(belljar.KindScript, "python")
 	opt.Timeout, opt.MaxTimeout, opt.Chars = standard.Timeout, ceiling.Timeout, standard.OutputChars
 	opt.Langs = func(ctx context.Context) []string { return o.Languages(ctx, belljar.KindScript) }
-	opt.Signature = toolset.Signature
+	opt.Signature, opt.MaxCalls = toolset.Signature, o.MaxCalls()
 }
 
 // records reads the journal alone: nothing else has to work for that.

@@ -12,6 +12,7 @@ import (
 
 func (a *app) mcpCommand() *cobra.Command {
 	var f settingsFlags
+	var tools []string
 	cmd := &cobra.Command{
 		Use:   "mcp",
 		Short: "Serve the tool execute_code to an MCP client over stdio",
@@ -19,14 +20,15 @@ func (a *app) mcpCommand() *cobra.Command {
 this command themselves: "belljar mcp config --client NAME" prints what to paste
 into their configuration.`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.serveMCP(cmd.Context(), &f) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.serveMCP(cmd.Context(), &f, tools) },
 	}
 	f.register(cmd.Flags())
+	cmd.Flags().Var(namesFlag{&tools}, "tool", "tools that scripts may call instead of the default set: a,b (repeatable)")
 	cmd.AddCommand(a.mcpConfigCommand())
 	return cmd
 }
 
-func (a *app) serveMCP(ctx context.Context, f *settingsFlags) error {
+func (a *app) serveMCP(ctx context.Context, f *settingsFlags, tools []string) error {
 	set, err := a.settings(f)
 	if err != nil {
 		return err
@@ -41,12 +43,13 @@ func (a *app) serveMCP(ctx context.Context, f *settingsFlags) error {
 	if err != nil {
 		return err
 	}
+	chosen := selection(tools, f.extra)
 	opt := mcpserver.Options{
-		Runner:  eng,
+		Runner:  choosing{eng, chosen},
 		Version: version().Version,
 		Log:     log,
 		Tools: func(ctx context.Context) []belljar.Tool {
-			tools, problems := eng.Tools(ctx, nil, nil)
+			tools, problems := eng.Tools(ctx, chosen, nil)
 			for _, p := range problems {
 				log.Warn("tools", "error", p)
 			}
@@ -59,6 +62,22 @@ func (a *app) serveMCP(ctx context.Context, f *settingsFlags) error {
 		err = nil // a signal is the ordinary end of a server
 	}
 	return errors.Join(err, eng.Close())
+}
+
+// choosing runs what the server is asked for with the tools that its command line
+// named; nil: the configured ones.
+type choosing struct {
+	Engine
+	tools []string
+}
+
+func (c choosing) Run(ctx context.Context, req *belljar.Request, events func(belljar.Event)) (*belljar.Result, error) {
+	if c.tools != nil {
+		own := *req
+		own.Tools = c.tools
+		req = &own
+	}
+	return c.Engine.Run(ctx, req, events)
 }
 
 func offered(tools []Tool) []belljar.Tool {

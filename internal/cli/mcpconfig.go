@@ -43,21 +43,22 @@ type clientSnippet struct {
 
 func (a *app) mcpConfigCommand() *cobra.Command {
 	var f settingsFlags
+	var tools []string
 	var name string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "config --client NAME",
 		Short: "Print what to paste into an MCP client's configuration",
 		Long: `Print what to paste into an MCP client's configuration, with absolute paths:
-clients start servers in a folder of their own choice. --workspace, --mcp-config
-and --config are carried over. Clients: ` + clientNames() + ".",
+clients start servers in a folder of their own choice. --workspace, --mcp-config,
+--config, --extra-tool and --tool are carried over. Clients: ` + clientNames() + ".",
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			c, err := findClient(name)
 			if err != nil {
 				return err
 			}
-			snippet, err := a.snippet(c, &f)
+			snippet, err := a.snippet(c, &f, tools)
 			if err != nil {
 				return err
 			}
@@ -70,8 +71,10 @@ and --config are carried over. Clients: ` + clientNames() + ".",
 	}
 	fl := cmd.Flags()
 	f.register(fl)
+	fl.Var(namesFlag{&tools}, "tool", "tools that scripts may call instead of the default set: a,b (repeatable)")
 	fl.StringVar(&name, "client", "", "one of "+clientNames())
 	fl.BoolVar(&asJSON, "json", false, "print one JSON object that also names the file")
+	complete(cmd, "client", func() []string { return strings.Split(clientNames(), ", ") })
 	return cmd
 }
 
@@ -90,7 +93,7 @@ func findClient(name string) (client, error) {
 		meant(name, names, "", "there are "+clientNames()+"; others take the claude-code form as a rule."))}
 }
 
-func (a *app) snippet(c client, f *settingsFlags) (map[string]map[string]clientEntry, error) {
+func (a *app) snippet(c client, f *settingsFlags, tools []string) (map[string]map[string]clientEntry, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
@@ -113,6 +116,12 @@ func (a *app) snippet(c client, f *settingsFlags) (map[string]map[string]clientE
 			a.say("%s %s: %v; the client will meet the same.", flag.name, path, bare(err))
 		}
 		entry.Args = append(entry.Args, flag.name, path)
+	}
+	if f.extra != nil {
+		entry.Args = append(entry.Args, "--extra-tool", strings.Join(f.extra, ","))
+	}
+	if tools != nil {
+		entry.Args = append(entry.Args, "--tool", strings.Join(tools, ","))
 	}
 	return map[string]map[string]clientEntry{c.key: {"belljar": entry}}, nil
 }

@@ -17,6 +17,7 @@ may call the tools you give it, and every call is decided by policy and recorded
 // of it.
 func (a *app) root() *cobra.Command {
 	cobra.EnableCommandSorting = false
+	var showVersion bool
 	root := &cobra.Command{
 		Use:           "belljar",
 		Short:         "Run model-written code under glass",
@@ -29,8 +30,14 @@ func (a *app) root() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if showVersion {
+				return a.printVersion()
+			}
+			return cmd.Help()
+		},
 	}
+	root.Flags().BoolVarP(&showVersion, "version", "v", false, "print the version")
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	root.SetIn(a.in)

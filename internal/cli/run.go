@@ -9,6 +9,8 @@ import (
 	"syscall"
 
 	"github.com/belljar/belljar"
+	"github.com/belljar/belljar/internal/output"
+	"github.com/belljar/belljar/jar"
 	"github.com/spf13/cobra"
 )
 
@@ -38,7 +40,17 @@ func (a *app) runCommand() *cobra.Command {
 		Short: "Run one program in a sandbox",
 		Long: `Run one program in a sandbox. Its stdout and stderr come through as they are
 written, its exit code becomes that of the command. A script may call tools; a
-snippet is a program by itself. "-" reads the source from stdin.`,
+snippet is a program by itself. A program is a script when there are tools for
+it: a workspace, MCP servers or extra tools, by a flag or by the configuration.
+"-" reads the source from stdin.
+
+Nothing that a program writes to its working directory outlives the run: what
+it prints is what comes out.
+
+Exit codes: the program's own, 128+N when it died on signal N, and
+  124  it did not finish in time       127  no toolchain for the language
+  125  Belljar failed                  130  cancelled
+  126  refused, or a mistyped command  137  stopped at its memory or output limit`,
 		Example: `  belljar run hello.py
   belljar run --workspace . digest.py
   echo 'print(6 * 7)' | belljar run -l python -`,
@@ -56,31 +68,33 @@ snippet is a program by itself. "-" reads the source from stdin.`,
 	fl := cmd.Flags()
 	fl.SortFlags = false
 	fl.StringVarP(&f.lang, "lang", "l", "", "language; default: from the extension or the #! line")
-	fl.BoolVar(&f.script, "script", false, "a script, which may call tools (default with --workspace, --mcp-config or --tool)")
-	fl.BoolVar(&f.snippet, "snippet", false, "a program by itself (default otherwise)")
-	fl.StringVar(&f.stdin, "stdin", "", "file for the program's stdin, - for all of stdin; default: stdin if it is a file or a pipe with data")
+	fl.BoolVar(&f.script, "script", false, "a script, which may call tools (default when there are tools for it)")
+	fl.BoolVar(&f.snippet, "snippet", false, "a program by itself, without tools (default otherwise)")
+	fl.Var(pathFlag{&f.stdin, "file"}, "stdin", "file for the program's stdin, at most 1 MiB, - for all of stdin; default: stdin if it is a file or a pipe with data")
 	fl.StringArrayVar(&f.args, "arg", nil, "argument for the program (repeatable)")
-	fl.StringArrayVar(&f.files, "file", nil, "SRC[:NAME], a file for the program's working directory (repeatable)")
+	fl.StringArrayVar(&f.files, "file", nil, "SRC[:NAME], a file for the program's working directory (repeatable; 32 MiB together)")
 	fl.StringArrayVar(&f.env, "env", nil, "K=V for the program's environment (repeatable)")
-	fl.Var(timeFlag{&f.limits.TimeoutMS}, "timeout", "wall time, for example 5s")
-	fl.Var(sizeFlag{&f.limits.MemoryBytes}, "memory", "memory, for example 512MiB")
-	fl.Var(countFlag{&f.limits.Processes}, "processes", "processes and threads at one time")
-	fl.Var(sizeFlag{&f.limits.DiskBytes}, "disk", "size of the working directory, for example 64MiB")
-	fl.Var(sizeFlag{&f.limits.OutputBytes}, "output", "output after which the program is stopped, for example 16MiB")
-	fl.StringVar(&f.isolation, "isolation", "", "least isolation: process, landlock, namespaces or gvisor; below it the run is refused")
+	fl.Var(timeFlag{&f.limits.TimeoutMS}, "timeout", "wall time, for example 5s; default 30s for a script, 5s for a snippet, at most 5m")
+	fl.Var(sizeFlag{&f.limits.MemoryBytes}, "memory", "memory, for example 256MiB; default 512MiB, at least 8MiB, at most 2GiB")
+	fl.Var(countFlag{&f.limits.Processes}, "processes", "processes and threads at one time; default 64, at most 512")
+	fl.Var(sizeFlag{&f.limits.DiskBytes}, "disk", "all that the program can write, for example 128MiB; default 64MiB, at most 1GiB")
+	fl.Var(sizeFlag{&f.limits.OutputBytes}, "output", "output after which the program is stopped; default 16MiB, at most 64MiB")
+	fl.StringVar(&f.isolation, "isolation", "", "least isolation: process or namespaces (default namespaces); below it the run is refused. landlock and gvisor are names of levels that this version does not have")
 	f.register(fl)
-	fl.StringArrayVar(&f.tools, "tool", nil, "tool the script may call, instead of the default set (repeatable)")
-	fl.StringArrayVar(&f.fence, "fence", nil, "tool to narrow the script to (repeatable); an empty name leaves none")
+	fl.Var(namesFlag{&f.tools}, "tool", "tools the script may call instead of the default set: a,b (repeatable)")
+	fl.Var(namesFlag{&f.fence}, "fence", "tools to narrow the script to: a,b (repeatable); an empty name leaves none")
 	fl.StringVar(&f.session, "session", "", "name under which the journal files the run")
 	fl.BoolVar(&f.json, "json", false, "print one Result object on stdout and nothing else")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no line about the run on stderr")
+	complete(cmd, "lang", jar.LanguageNames)
+	complete(cmd, "isolation", func() []string { return []string{string(belljar.LevelProcess), string(belljar.LevelNamespaces)} })
 	return cmd
 }
 
 func (a *app) runRun(cmd *cobra.Command, f *runFlags, file string) error {
 	ctx := cmd.Context()
-	if f.script && f.snippet {
-		return &usageError{text: "--script and --snippet exclude each other."}
+	if err := f.check(); err != nil {
+		return err
 	}
 	set, err := a.settings(&f.settingsFlags)
 	if err != nil {
@@ -91,7 +105,7 @@ func (a *app) runRun(cmd *cobra.Command, f *runFlags, file string) error {
 	if err != nil {
 		return err
 	}
-	res, err := a.runOne(ctx, eng, f, file)
+	res, err := a.runOne(ctx, eng, f, f.kind(&set.Config), file)
 	// Closing writes the records that wait; it comes before the exit code so that
 	// whoever waits for this command finds them.
 	closeErr := eng.Close()
@@ -108,8 +122,12 @@ func (a *app) runRun(cmd *cobra.Command, f *runFlags, file string) error {
 }
 
 // runOne makes the run and shows it.
-func (a *app) runOne(ctx context.Context, eng Engine, f *runFlags, file string) (*belljar.Result, error) {
-	req, err := a.request(ctx, f, file, eng.LanguageOf)
+func (a *app) runOne(ctx context.Context, eng Engine, f *runFlags, kind belljar.Kind, file string) (*belljar.Result, error) {
+	req, err := a.request(ctx, f, kind, file, eng.LanguageOf)
+	if err != nil {
+		return nil, err
+	}
+	lowered, err := checkLimits(req, eng)
 	if err != nil {
 		return nil, err
 	}
@@ -119,6 +137,11 @@ func (a *app) runOne(ctx context.Context, eng Engine, f *runFlags, file string) 
 			return nil, err
 		}
 		return res, a.printJSON(res)
+	}
+	for _, note := range lowered {
+		if !f.quiet {
+			a.say("%s", note)
+		}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -133,31 +156,33 @@ func (a *app) runOne(ctx context.Context, eng Engine, f *runFlags, file string) 
 	case writeErr != nil:
 		return nil, fmt.Errorf("write to stdout: %w", writeErr)
 	}
+	if req.Kind == belljar.KindScript && !f.quiet {
+		for _, c := range eng.Unavailable(ctx) {
+			a.say("%s", c.Meaning)
+		}
+	}
 	a.runLine(res, f.quiet)
 	return res, nil
 }
 
 // runFailed ends a run that has no result.
 func (a *app) runFailed(args []string, err error) int {
-	if c, ok := errors.AsType[errCancelled](err); ok {
-		a.say("%s before the program ran.", c.Error())
-		return codeCancelled
-	}
-	a.say("%s", sentence(err))
 	res := unmade(err)
-	a.resultIfJSON(args, err)
+	if asksJSON(args) {
+		_ = a.printJSON(res) // the exit code tells the same
+	} else {
+		a.say("%s", output.Sentences([]string{*res.Error}))
+	}
 	return exitCode(res)
 }
 
-// resultIfJSON keeps the promise of --json where flags may not have been read.
-func (a *app) resultIfJSON(args []string, err error) {
+// asksJSON keeps the promise of --json where flags may not have been read.
+func asksJSON(args []string) bool {
 	end := slices.Index(args, "--")
 	if end < 0 {
 		end = len(args)
 	}
-	if slices.Contains(args[:end], "--json") || slices.Contains(args[:end], "--json=true") {
-		_ = a.printJSON(unmade(err)) // the exit code tells the same
-	}
+	return slices.Contains(args[:end], "--json") || slices.Contains(args[:end], "--json=true")
 }
 
 // printJSON writes one document on stdout, for programs: nothing in it is changed

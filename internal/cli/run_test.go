@@ -60,6 +60,7 @@ func TestRequestOfFlags(t *testing.T) {
 	src := b.file(t, "a.py", "print(1)\n")
 	odd := b.file(t, "odd name.py", "print(2)\n")
 	bin := b.file(t, "x:y.bin", "\xff\x00")
+	configured := b.file(t, "tools.toml", "[workspace]\npath = \"/\"\n")
 	tool := b.file(t, "tool", "#!/usr/bin/env python3\nprint(3)\n")
 	tests := []struct {
 		name string
@@ -73,15 +74,18 @@ func TestRequestOfFlags(t *testing.T) {
 		{"script by flag", []string{"--script", src}, belljar.Request{Kind: "script", Lang: "python", Source: "print(1)\n", Name: "a.py"}},
 		{"script by workspace", []string{"--workspace", ".", src}, belljar.Request{Kind: "script", Lang: "python", Source: "print(1)\n", Name: "a.py"}},
 		{"script by tool", []string{"--tool", "a", "--tool", "b", src}, belljar.Request{Kind: "script", Lang: "python", Source: "print(1)\n", Name: "a.py", Tools: []string{"a", "b"}}},
-		{"snippet all the same", []string{"--workspace", ".", "--snippet", src}, belljar.Request{Kind: "snippet", Lang: "python", Source: "print(1)\n", Name: "a.py"}},
-		{"fence", []string{"--fence", "a", src}, belljar.Request{Kind: "snippet", Lang: "python", Source: "print(1)\n", Name: "a.py", Fence: []string{"a"}}},
-		{"a fence around nothing", []string{"--fence", "", src}, belljar.Request{Kind: "snippet", Lang: "python", Source: "print(1)\n", Name: "a.py", Fence: []string{}}},
-		{"limits", []string{"--timeout", "1.5s", "--memory", "64MiB", "--processes", "3", "--disk", "1KiB", "--output", "10", src},
+		{"script by tools of a configuration", []string{"--config", configured, src}, belljar.Request{Kind: "script", Lang: "python", Source: "print(1)\n", Name: "a.py"}},
+		{"snippet all the same", []string{"--config", configured, "--snippet", src}, belljar.Request{Kind: "snippet", Lang: "python", Source: "print(1)\n", Name: "a.py"}},
+		{"script by extra tool", []string{"--extra-tool", "a", src}, belljar.Request{Kind: "script", Lang: "python", Source: "print(1)\n", Name: "a.py"}},
+		{"tools and extra tools, with commas", []string{"--tool", "a, b", "--extra-tool", "c,d", src}, belljar.Request{Kind: "script", Lang: "python", Source: "print(1)\n", Name: "a.py", Tools: []string{"a", "b", "c", "d"}}},
+		{"no tool", []string{"--tool", "", src}, belljar.Request{Kind: "script", Lang: "python", Source: "print(1)\n", Name: "a.py", Tools: []string{}}},
+		{"fence with commas", []string{"--fence", "a,b", "--fence", "c", src}, belljar.Request{Kind: "script", Lang: "python", Source: "print(1)\n", Name: "a.py", Fence: []string{"a", "b", "c"}}},
+		{"fence", []string{"--fence", "a", src}, belljar.Request{Kind: "script", Lang: "python", Source: "print(1)\n", Name: "a.py", Fence: []string{"a"}}},
+		{"a fence around nothing", []string{"--fence", "", src}, belljar.Request{Kind: "script", Lang: "python", Source: "print(1)\n", Name: "a.py", Fence: []string{}}},
+		{"limits", []string{"--timeout", "1.5s", "--memory", "64MiB", "--processes", "3", "--disk", "1MiB", "--output", "10", src},
 			belljar.Request{Kind: "snippet", Lang: "python", Source: "print(1)\n", Name: "a.py",
-				Limits: belljar.LimitsRequest{TimeoutMS: num(1500), MemoryBytes: num(64 << 20), Processes: num(3), DiskBytes: num(1 << 10), OutputBytes: num(10)}}},
+				Limits: belljar.LimitsRequest{TimeoutMS: num(1500), MemoryBytes: num(64 << 20), Processes: num(3), DiskBytes: num(1 << 20), OutputBytes: num(10)}}},
 		{"seconds", []string{"--timeout", "2", src}, belljar.Request{Kind: "snippet", Lang: "python", Source: "print(1)\n", Name: "a.py", Limits: belljar.LimitsRequest{TimeoutMS: num(2000)}}},
-		{"nonsense is the engine's to refuse", []string{"--timeout", "-1s", "--processes", "0", src},
-			belljar.Request{Kind: "snippet", Lang: "python", Source: "print(1)\n", Name: "a.py", Limits: belljar.LimitsRequest{TimeoutMS: num(-1000), Processes: num(0)}}},
 		{"the rest", []string{"--arg", "-x", "--arg", "a b", "--env", "K=V=W", "--env", "E=", "--isolation", "gvisor", "--session", "s", src},
 			belljar.Request{Kind: "snippet", Lang: "python", Source: "print(1)\n", Name: "a.py", Args: []string{"-x", "a b"}, Env: map[string]string{"K": "V=W", "E": ""}, Isolation: "gvisor", Session: "s"}},
 		{"files", []string{"--file", tool + ":data/t", "--file", bin, src},
@@ -109,6 +113,7 @@ func TestRunRefusals(t *testing.T) {
 	b := newBench(t)
 	src := b.file(t, "a.py", "print(1)\n")
 	unknown := b.file(t, "a.unknown", "hello\n")
+	blank := b.file(t, "blank.py", " \n")
 	big := b.file(t, "big", strings.Repeat("x", maxStdin+1))
 	tests := []struct {
 		name string
@@ -133,6 +138,17 @@ func TestRunRefusals(t *testing.T) {
 		{"stdin twice", []string{"-l", "py", "--stdin", "-", "-"}, 126, "cannot both come from stdin"},
 		{"bad configuration", []string{"--config", unknown, src}, 126, "The configuration cannot be used:"},
 		{"kinds", []string{"--script", "--snippet", src}, 126, "exclude each other"},
+		{"snippet with a folder", []string{"--snippet", "--workspace", ".", src}, 126, "a snippet has no tools, so --snippet and --workspace exclude each other; leave one out."},
+		{"snippet with a fence", []string{"--snippet", "--fence", "", src}, 126, "--snippet and --fence exclude each other"},
+		{"snippet with a tool", []string{"--snippet", "--tool", "a", src}, 126, "--snippet and --tool exclude each other"},
+		{"empty folder", []string{"--workspace", "", src}, 126, "--workspace: the name is empty; name a folder."},
+		{"empty file", []string{"--mcp-config=", src}, 126, "--mcp-config: the name is empty; name a file."},
+		{"negative time", []string{"--timeout", "-1s", src}, 126, "--timeout is -1s. Give 1ms to 5m, for example 5s."},
+		{"no process", []string{"--processes", "0", src}, 126, "--processes is 0. Give 1 to 512, for example 64."},
+		{"too little memory", []string{"--script", "--memory", "256", src}, 126, "--memory is 256 bytes. Give 8MiB to 2GiB, for example 512MiB."},
+		{"no output", []string{"--output", "0", src}, 126, "--output is 0 bytes. Give 1 byte to 64MiB, for example 16MiB."},
+		{"empty program", []string{blank}, 126, "There is no program in " + blank + ": it is empty."},
+		{"no program on stdin", []string{"-l", "python", "-"}, 126, "There is no program on stdin. Pipe one in, or name a FILE."},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -141,17 +157,21 @@ func TestRunRefusals(t *testing.T) {
 				if code != tt.code {
 					t.Errorf("exit code %d, want %d", code, tt.code)
 				}
-				has(t, "stderr", b.stderr.String(), tt.says)
 				if extra == nil {
+					has(t, "stderr", b.stderr.String(), tt.says)
 					if b.stdout.Len() > 0 {
 						t.Errorf("stdout %q", b.stdout)
 					}
 					continue
 				}
+				if b.stderr.Len() > 0 {
+					t.Errorf("--json has its result, and stderr %q", b.stderr)
+				}
 				var res belljar.Result
 				if err := json.Unmarshal(b.stdout.Bytes(), &res); err != nil {
 					t.Fatalf("%v in %q", err, b.stdout)
 				}
+				has(t, "the result's error", *res.Error, tt.says)
 				if res.OK || res.Status != belljar.StatusRefused || res.Refusal == nil || res.Error == nil {
 					t.Errorf("result %+v", res)
 				}
@@ -179,10 +199,13 @@ func TestRunEndings(t *testing.T) {
 		code int
 		says string
 	}{
-		{"timeout", stopped(belljar.StatusTimedOut, "the program did not finish within 5s and was killed"), nil, 124, "belljar: the program did not finish within 5s"},
+		{"timeout", stopped(belljar.StatusTimedOut, "it did not finish; allow more time"), nil, 124, "belljar: it did not finish; allow more time (--timeout).\n"},
+		{"memory", stopped(belljar.StatusOutOfMemory, "it used too much; allow more"), nil, 137, "belljar: it used too much; allow more (--memory).\n"},
+		{"output", stopped(belljar.StatusOutputLimit, "it wrote too much; print less"), nil, 137, "belljar: it wrote too much; print less, or allow more (--output).\n"},
+		{"harness", stopped(belljar.StatusFailed, "execute_code harness failed: no bridge (fault f1)"), nil, 125, "belljar: Belljar failed: no bridge (fault f1).\n"},
 		{"refused result", refusedRes, nil, 126, "belljar: Level namespaces is not to be had here. Allow user namespaces."},
 		{"refusal as an error", nil, refusal, 126, "belljar: Level namespaces is not to be had here. Allow user namespaces."},
-		{"fault", faulty, nil, 125, "belljar: the engine failed (fault f123)"},
+		{"fault", faulty, nil, 125, "belljar: the engine failed (fault f123).\n"},
 		{"fault as an error", nil, errors.New("no spawner"), 125, "belljar: no spawner"},
 	}
 	for _, tt := range tests {
@@ -227,8 +250,18 @@ func TestRunLine(t *testing.T) {
 		res.Usage.WallMS = 31.27
 		return res
 	}
+	died := func(kind belljar.Kind) *belljar.Result {
+		res, name := ended(kind), "SIGSEGV"
+		res.Status, res.SignalName = belljar.StatusSignalled, &name
+		return res
+	}
+	failed := func(kind belljar.Kind, stderr string) *belljar.Result {
+		res := exited(&belljar.Request{Kind: kind}, 1)
+		res.Stderr = stderr
+		return res
+	}
 	lacking := ended(belljar.KindScript)
-	lacking.Isolation.Missing = []belljar.Missing{{Protection: "memory_cgroup", Reason: "x"}, {Protection: "pids_cgroup", Reason: "y"}}
+	lacking.Isolation.Missing = []belljar.Missing{{Protection: "landlock", Reason: "w"}, {Protection: "memory_cgroup", Reason: "x"}, {Protection: "pids_cgroup", Reason: "y"}}
 	lacking.Denials = []belljar.Denial{{Explain: "mount is not allowed"}}
 	unrecorded := ended(belljar.KindScript)
 	unrecorded.Unrecorded = "disk full"
@@ -243,6 +276,12 @@ func TestRunLine(t *testing.T) {
 		{"script, quiet", ended("script"), true, true, ""},
 		{"snippet in a pipe", ended("snippet"), false, false, ""},
 		{"snippet before a person", ended("snippet"), true, false, "belljar: isolation namespaces, 31.3ms\n"},
+		{"died", died("snippet"), false, false, "belljar: the program died on SIGSEGV.\n"},
+		{"died, quiet", died("snippet"), false, true, ""},
+		{"a snippet that wanted tools", failed("snippet", "Traceback:\nNameError: name 'tools' is not defined. Did you mean: 'pools'?\n"), false, false, "belljar: this ran as a snippet, which has no tools; use --workspace DIR, --mcp-config FILE or --script.\n"},
+		{"the same by import", failed("snippet", "ModuleNotFoundError: No module named 'belljar_tools'\n"), false, false, "belljar: this ran as a snippet, which has no tools; use --workspace DIR, --mcp-config FILE or --script.\n"},
+		{"another name", failed("snippet", "NameError: name 'tool' is not defined\n"), false, false, ""},
+		{"a name in passing", failed("snippet", "NameError: name 'tools' is not defined\nValueError: x\n"), false, false, ""},
 		{"what is missing", lacking, false, false, "belljar: refused by the sandbox: mount is not allowed\nbelljar: 43 tool calls (1 denied), 210.0 KiB kept out of the context, isolation namespaces (without memory_cgroup, pids_cgroup), 31.3ms\n"},
 		{"unrecorded is never quiet", unrecorded, false, true, "belljar: the run is not in the journal: disk full\n"},
 	}
@@ -256,6 +295,41 @@ func TestRunLine(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestRunTellsWhatWasDifferent(t *testing.T) {
+	b := newBench(t)
+	src := b.file(t, "a.py", "print(1)\n")
+	b.engine.absent = []belljar.Check{{Name: "mcp server a", State: belljar.CheckFail, Meaning: "MCP server 'a' could not be started: no such file."}}
+	for _, tt := range []struct {
+		name string
+		args []string
+		want string // the beginning of stderr
+	}{
+		{"a server is absent", []string{"--script"}, "belljar: MCP server 'a' could not be started: no such file.\nbelljar: 0 tool calls"},
+		{"a snippet needs none", nil, ""},
+		{"limits are lowered", []string{"--memory", "4GiB", "--timeout", "10m", "--processes", "512"},
+			"belljar: --timeout is brought down to 5m, the most that a run gets here.\nbelljar: --memory is brought down to 2GiB, the most that a run gets here.\n"},
+		{"quiet", []string{"-q", "--script", "--memory", "4GiB"}, ""},
+		{"as data", []string{"--json", "--script", "--memory", "4GiB"}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if code := b.call(t, append(append([]string{"run"}, tt.args...), src)...); code != 0 {
+				t.Errorf("exit code %d", code)
+			}
+			if got := b.stderr.String(); !strings.HasPrefix(got, tt.want) || tt.want == "" && got != "" {
+				t.Errorf("stderr %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestCancelledBeforeTheRunAsData(t *testing.T) {
+	b := newBench(t)
+	if code := b.runFailed([]string{"run", "--json"}, errCancelled{syscall.SIGTERM}); code != 130 {
+		t.Errorf("exit code %d", code)
+	}
+	has(t, "stdout", b.stdout.String(), `"status":"cancelled"`)
 }
 
 func TestSignals(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/belljar/belljar"
+	"github.com/belljar/belljar/internal/output"
 )
 
 // runLine says on stderr how the run went. A program that ended by itself gets a
@@ -19,6 +20,12 @@ func (a *app) runLine(res *belljar.Result, quiet bool) {
 	if res.Unrecorded != "" {
 		a.say("the run is not in the journal: %s", res.Unrecorded)
 	}
+	if !quiet && res.Status == belljar.StatusSignalled && res.SignalName != nil {
+		a.say("the program died on %s.", *res.SignalName)
+	}
+	if !quiet && wantedTools(res) {
+		a.say("this ran as a snippet, which has no tools; use --workspace DIR, --mcp-config FILE or --script.")
+	}
 	if quiet || res.Stage != belljar.StageRun || res.Kind != belljar.KindScript && !a.errTTY {
 		return
 	}
@@ -28,16 +35,32 @@ func (a *app) runLine(res *belljar.Result, quiet bool) {
 	a.say("%s", summary(res))
 }
 
+// ending says why a run is not OK. What the engine says names the call of the MCP
+// server and leaves out the flags, which models do not have.
 func ending(res *belljar.Result) string {
-	switch {
-	case res.Refusal != nil:
-		return res.Refusal.Error()
-	case res.Error != nil && res.Fault != "" && !strings.Contains(*res.Error, res.Fault):
-		return *res.Error + " (fault " + res.Fault + ")"
-	case res.Error != nil:
-		return *res.Error
+	if res.Refusal != nil {
+		return output.Sentences([]string{sentence(res.Refusal)})
 	}
-	return "the run ended as " + string(res.Status)
+	if res.Error == nil {
+		return "the run ended as " + string(res.Status) + "."
+	}
+	text := strings.TrimSuffix(*res.Error, ".")
+	if res.Status == belljar.StatusFailed {
+		if _, what, ok := strings.Cut(text, output.CallName(res.Kind)+" harness failed: "); ok {
+			text = "Belljar failed: " + what
+		}
+		if res.Fault != "" && !strings.Contains(text, res.Fault) {
+			text += " (fault " + res.Fault + ")"
+		}
+	}
+	return text + giveMore[res.Status] + "."
+}
+
+// giveMore names the flag that raises the limit which a run met.
+var giveMore = map[belljar.Status]string{
+	belljar.StatusTimedOut:    " (--timeout)",
+	belljar.StatusOutOfMemory: " (--memory)",
+	belljar.StatusOutputLimit: ", or allow more (--output)",
 }
 
 func summary(res *belljar.Result) string {
@@ -50,11 +73,13 @@ func summary(res *belljar.Result) string {
 		parts = append(parts, calls, size(res.ToolCalls.BytesKeptOut)+" kept out of the context")
 	}
 	iso := "isolation " + string(res.Isolation.Level)
-	if len(res.Isolation.Missing) > 0 {
-		names := make([]string, len(res.Isolation.Missing))
-		for i, m := range res.Isolation.Missing {
-			names[i] = m.Protection
+	var names []string
+	for _, m := range res.Isolation.Missing {
+		if m.Protection != string(belljar.LevelLandlock) { // missing everywhere in this version; --json has it
+			names = append(names, m.Protection)
 		}
+	}
+	if len(names) > 0 {
 		iso += " (without " + strings.Join(names, ", ") + ")"
 	}
 	parts = append(parts, iso, wall(res.Usage.WallMS))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/belljar/belljar"
 	"github.com/belljar/belljar/internal/config"
+	"github.com/belljar/belljar/internal/output"
 	"github.com/spf13/pflag"
 )
 
@@ -15,12 +16,14 @@ type settingsFlags struct {
 	workspace string
 	mcpConfig string
 	config    string
+	extra     []string
 }
 
 func (f *settingsFlags) register(fl *pflag.FlagSet) {
-	fl.StringVar(&f.workspace, "workspace", "", "folder on which the built-in read-only tools are opened")
-	fl.StringVar(&f.mcpConfig, "mcp-config", "", `file with upstream MCP servers ({"mcpServers": {...}})`)
-	fl.StringVar(&f.config, "config", "", "configuration file")
+	fl.Var(pathFlag{&f.workspace, "folder"}, "workspace", "folder on which the built-in read-only tools are opened")
+	fl.Var(pathFlag{&f.mcpConfig, "file"}, "mcp-config", `file with upstream MCP servers ({"mcpServers": {...}})`)
+	fl.Var(pathFlag{&f.config, "file"}, "config", "configuration file")
+	fl.Var(namesFlag{&f.extra}, "extra-tool", "tools that scripts may call beside the default set: a,b (repeatable)")
 }
 
 // settings reads the configuration and says on stderr what of it was ignored.
@@ -33,11 +36,14 @@ func (a *app) settings(f *settingsFlags) (*settings, error) {
 	}
 	loaded, err := config.Load[Config](opt)
 	if err != nil {
-		return nil, belljar.Refuse(belljar.CodeBadConfig, "Correct it and call again.", "The configuration cannot be used:\n  %s\n", strings.ReplaceAll(err.Error(), "\n", "\n  "))
+		return nil, belljar.Refuse(belljar.CodeBadConfig, "Correct it and call again.", "The configuration cannot be used:\n  %s",
+			strings.ReplaceAll(output.Sentences(strings.Split(err.Error(), "\n")), "\n", "\n  "))
 	}
 	for _, note := range loaded.Notes {
 		a.say("%s", note)
 	}
+	policy := &loaded.Config.Policy
+	policy.ExtraTools = append(policy.ExtraTools[:len(policy.ExtraTools):len(policy.ExtraTools)], f.extra...)
 	return &settings{loaded}, nil
 }
 

@@ -23,8 +23,6 @@ func (a *app) readStdin(ctx context.Context, flag string, taken bool) (string, e
 	var data []byte
 	var err error
 	switch {
-	case flag == "-" && taken:
-		return "", belljar.Refuse(belljar.CodeBadRequest, "Put one of them into a file.", "Source and stdin cannot both come from stdin.")
 	case flag == "-":
 		data, err = readAll(ctx, a.in, maxStdin)
 	case flag != "":

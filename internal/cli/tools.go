@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/belljar/belljar/internal/output"
+	"github.com/belljar/belljar/internal/policy"
 	"github.com/spf13/cobra"
 )
 
@@ -24,12 +25,13 @@ type toolLine struct {
 	Offered     bool            `json:"offered"`          // a script may call it
 	Code        string          `json:"code,omitempty"`   // why not, stable
 	Reason      string          `json:"reason,omitempty"` // why not, in words
+	Hint        string          `json:"hint,omitempty"`   // what to do about it
 	InputSchema json.RawMessage `json:"input_schema"`
 }
 
 func (a *app) toolsCommand() *cobra.Command {
 	var f settingsFlags
-	var selection, fence []string
+	var chosen, fence []string
 	var asJSON, all bool
 	cmd := &cobra.Command{
 		Use:   "tools",
@@ -38,15 +40,15 @@ func (a *app) toolsCommand() *cobra.Command {
 the others too, and why they are not offered.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			set, err := a.settings(&f)
+			cfg, err := a.settings(&f)
 			if err != nil {
 				return err
 			}
-			eng, err := a.open(cmd.Context(), set, a.log())
+			eng, err := a.open(cmd.Context(), cfg, a.log())
 			if err != nil {
 				return err
 			}
-			tools, problems := eng.Tools(cmd.Context(), selection, fence)
+			tools, problems := eng.Tools(cmd.Context(), selection(chosen, f.extra), fence)
 			if err := eng.Close(); err != nil {
 				problems = append(problems, err)
 			}
@@ -54,7 +56,13 @@ the others too, and why they are not offered.`,
 			if asJSON {
 				err = a.printJSON(list)
 			} else {
-				err = a.printTools(list, len(tools))
+				set := "the default set"
+				if chosen != nil {
+					set = "the tools of --tool"
+				} else if len(cfg.Config.Policy.Tools) > 0 {
+					set = "the configured set (policy.tools)"
+				}
+				err = a.printTools(list, len(tools), set)
 			}
 			if err == nil && len(list.Problems) > 0 {
 				return exitError(1)
@@ -64,8 +72,8 @@ the others too, and why they are not offered.`,
 	}
 	fl := cmd.Flags()
 	f.register(fl)
-	fl.StringArrayVar(&selection, "tool", nil, "as in run: instead of the default set (repeatable)")
-	fl.StringArrayVar(&fence, "fence", nil, "as in run: narrow to this tool (repeatable)")
+	fl.Var(namesFlag{&chosen}, "tool", "as in run: instead of the default set (repeatable)")
+	fl.Var(namesFlag{&fence}, "fence", "as in run: narrow to these tools (repeatable)")
 	fl.BoolVar(&all, "all", false, "also list tools that are not offered, and why")
 	fl.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
@@ -79,7 +87,7 @@ func listTools(tools []Tool, problems []error, all bool) toolList {
 		}
 		line := toolLine{
 			Name: t.Name, Signature: t.Signature, Description: t.Description, Source: t.Source,
-			Offered: t.Why == "", Code: t.Code, Reason: t.Why, InputSchema: t.InputSchema,
+			Offered: t.Why == "", Code: t.Code, Reason: t.Why, Hint: t.Hint, InputSchema: t.InputSchema,
 		}
 		if !json.Valid(line.InputSchema) {
 			line.InputSchema = json.RawMessage("null")
@@ -92,11 +100,15 @@ func listTools(tools []Tool, problems []error, all bool) toolList {
 	return list
 }
 
-func (a *app) printTools(list toolList, all int) error {
+// printTools shows a list; all is how many tools there are, set what those are
+// outside of that could be added.
+func (a *app) printTools(list toolList, all int, set string) error {
+	addable := false
 	for _, t := range list.Tools {
 		text := t.Signature
 		if !t.Offered {
-			text += "\n    not offered: " + t.Reason
+			text += "\n    not offered: " + notOffered(t, set)
+			addable = addable || t.Code == policy.CodeNotBridged
 		}
 		if d := firstLine(t.Description); d != "" {
 			text += "\n    " + d
@@ -105,6 +117,9 @@ func (a *app) printTools(list toolList, all int) error {
 			return err
 		}
 	}
+	if addable {
+		a.say("--extra-tool NAME lets scripts call one more, and so does extra_tools under [policy] in the configuration.")
+	}
 	for _, p := range list.Problems {
 		a.say("%s", p)
 	}
@@ -112,6 +127,21 @@ func (a *app) printTools(list toolList, all int) error {
 		a.say("%s", noTools(all))
 	}
 	return nil
+}
+
+// notOffered says briefly why scripts cannot call a tool.
+func notOffered(t toolLine, set string) string {
+	switch t.Code {
+	case policy.CodeNotBridged:
+		return "outside " + set
+	case policy.CodeNeverBridged:
+		return "no script can call it"
+	case policy.CodeFence:
+		return "outside --fence"
+	case policy.CodeDisabled:
+		return "disabled by policy.deny"
+	}
+	return t.Reason
 }
 
 func noTools(all int) string {

@@ -37,6 +37,16 @@ func version() versionInfo {
 	return v
 }
 
+func (a *app) printVersion() error {
+	v := version()
+	text := "belljar " + v.Version
+	if v.Commit != "" {
+		text += " (" + v.Commit[:min(12, len(v.Commit))] + ")"
+	}
+	_, err := fmt.Fprintf(a.out, "%s, %s, %s\n", text, v.Go, v.Platform)
+	return err
+}
+
 func (a *app) versionCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -44,16 +54,10 @@ func (a *app) versionCommand() *cobra.Command {
 		Short: "Print the version",
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			v := version()
 			if asJSON {
-				return a.printJSON(v)
+				return a.printJSON(version())
 			}
-			text := "belljar " + v.Version
-			if v.Commit != "" {
-				text += " (" + v.Commit[:min(12, len(v.Commit))] + ")"
-			}
-			_, err := fmt.Fprintf(a.out, "%s, %s, %s\n", text, v.Go, v.Platform)
-			return err
+			return a.printVersion()
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")

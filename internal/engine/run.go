@@ -21,8 +21,8 @@ import (
 // recordTime bounds how long the answer waits for the journal.
 const recordTime = 15 * time.Second
 
-// noSession is what the journal says when a request names no session.
-const noSession = "ptc"
+// NoSession is what the journal says when a request names no session.
+const NoSession = "ptc"
 
 // newID makes an identifier of 20 random characters.
 func newID(prefix string) string { return prefix + strings.ToLower(rand.Text()[:20]) }
@@ -378,7 +378,7 @@ func (r *run) summary() string {
 
 func session(name string) string {
 	if name == "" {
-		return noSession
+		return NoSession
 	}
 	return name
 }
