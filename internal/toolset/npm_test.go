@@ -87,6 +87,9 @@ func TestNPMFilesystem(t *testing.T) {
 	if read := find(t, tools, "read_text_file"); !strings.HasPrefix(Signature(read), "read_text_file(path: str, ") || !strings.HasSuffix(Signature(read), ") -> str") {
 		t.Errorf("signature %s", Signature(read))
 	}
+	if got := Signature(find(t, tools, "read_media_file")); got != "read_media_file(path: str)" {
+		t.Errorf("signature %s", got) // it says blocks, and a script gets bytes
+	}
 	// It has a read_file too; the built-in one keeps the name.
 	if find(t, tools, "read_file").Source != "builtin" || !slices.Contains(find(t, tools, "fs_read_file").Forms, "read_file") {
 		t.Error("the names of the two read_file are mixed up")
@@ -112,7 +115,10 @@ func TestNPMFilesystem(t *testing.T) {
 func TestNPMMemory(t *testing.T) {
 	srv := needNPM(t, "server-memory")
 	srv.Env = map[string]string{"MEMORY_FILE_PATH": filepath.Join(t.TempDir(), "memory.jsonl")}
-	s, _ := npmSet(t, map[string]Server{"memory": srv})
+	s, tools := npmSet(t, map[string]Server{"memory": srv})
+	if got := Signature(find(t, tools, "add_observations")); got != "add_observations(observations: list[{entityName: str, contents: list[str]}]) -> {results: list[{entityName: str, addedObservations: list[str]}]}" {
+		t.Errorf("signature %s", got)
+	}
 	npmCall(t, s, "create_entities", m{"entities": []m{{"name": "Ada", "entityType": "person", "observations": []string{"wrote <notes> é"}}}})
 	v := npmCall(t, s, "search_nodes", m{"query": "notes"})
 	var graph struct {

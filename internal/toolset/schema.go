@@ -176,7 +176,8 @@ func (s *schema) params() (list []param, ok bool) {
 }
 
 // unwrapSchema gives the schema of what a script gets: of an answer that is an
-// object with the one key `result` or `content`, what is in it.
+// object with the one key `result` or `content`, what is in it. Nil where it does
+// not say: of a list of MCP's own blocks a script gets what is in them.
 func unwrapSchema(raw json.RawMessage) json.RawMessage {
 	s := parseSchema(raw)
 	if s == nil {
@@ -187,7 +188,7 @@ func unwrapSchema(raw json.RawMessage) json.RawMessage {
 		return raw
 	}
 	inner := list[0].schema
-	if inner.fields == nil {
+	if inner.fields == nil || blockList(inner) {
 		return nil
 	}
 	// Definitions stay reachable for the references inside.
@@ -201,4 +202,49 @@ func unwrapSchema(raw json.RawMessage) json.RawMessage {
 		return nil
 	}
 	return out
+}
+
+// blockList reports whether a schema is that of a list of blocks of content.
+func blockList(s *schema) bool {
+	s = s.deref()
+	if !slices.Contains(s.types(), "array") {
+		return false
+	}
+	items := sub(s.fields["items"], s.root)
+	if items == nil {
+		return false
+	}
+	items = items.deref()
+	alts := slices.Concat(items.list("anyOf"), items.list("oneOf"))
+	if len(alts) == 0 {
+		return isBlock(items)
+	}
+	for _, raw := range alts {
+		if alt := sub(raw, s.root); alt == nil || !isBlock(alt.deref()) {
+			return false
+		}
+	}
+	return true
+}
+
+// isBlock reports whether every value of the schema has a type that MCP gives to a
+// block.
+func isBlock(s *schema) bool {
+	list, _ := s.params()
+	i := slices.IndexFunc(list, func(p param) bool { return p.name == "type" && p.required })
+	if i < 0 {
+		return false
+	}
+	kinds := list[i].schema.list("enum")
+	if c, has := list[i].schema.fields["const"]; has {
+		kinds = []json.RawMessage{c}
+	}
+	for _, k := range kinds {
+		switch string(bytes.TrimSpace(k)) {
+		case `"text"`, `"image"`, `"audio"`, `"resource"`, `"resource_link"`:
+		default:
+			return false
+		}
+	}
+	return len(kinds) > 0
 }

@@ -114,6 +114,10 @@ func TestUnwrapSchema(t *testing.T) {
 		`{"type":"object","properties":{"result":{"type":"array","items":{"$ref":"#/$defs/A"}}},"$defs":{"A":{"type":"integer"}}}`: `{"$defs":{"A":{"type":"integer"}},"items":{"$ref":"#/$defs/A"},"type":"array"}`,
 		`{"type":"object","properties":{"a":{}}}`:                                                                                  `{"type":"object","properties":{"a":{}}}`,
 		`{"type":"object","properties":{"content":true}}`:                                                                          ``,
+		`{"type":"object","properties":{"content":{"type":"array","items":{"anyOf":[{"type":"object","required":["type"],"properties":{"type":{"enum":["image","audio"]}}},{"$ref":"#/$defs/R"}]}}},"$defs":{"R":{"type":"object","required":["type"],"properties":{"type":{"const":"resource"}}}}}`: ``,
+		`{"type":"object","properties":{"content":{"type":"array","items":{"type":"object","required":["type"],"properties":{"type":{"const":"text"}}}}}}`:                                                                                                                                           ``,
+		`{"type":"object","properties":{"result":{"type":"array","items":{"type":"object","required":["type"],"properties":{"type":{"enum":["text","row"]}}}}}}`:                                                                                                                                     `{"items":{"type":"object","required":["type"],"properties":{"type":{"enum":["text","row"]}}},"type":"array"}`,
+		`{"type":"object","properties":{"result":{"type":"array","items":{"type":"object","properties":{"type":{"const":"text"}}}}}}`:                                                                                                                                                                `{"items":{"type":"object","properties":{"type":{"const":"text"}}},"type":"array"}`,
 		`[]`: ``,
 		``:   ``,
 	} {

@@ -34,12 +34,12 @@ type tally struct {
 // room makes room for one more result of about that many bytes.
 func (t *tally) room(rel string, size int) error {
 	if t.want == 0 && t.n >= t.caps.results {
-		return sentence(fmt.Sprintf("more than %d found, the next in %s, and an answer holds no more unless it is asked for; %s, or give max_results=N to take the first N (at most %d)",
+		return sentence(fmt.Sprintf("found more than %d, the next in %s, and returned none of them; %s, or give max_results=N to take the first N (at most %d)",
 			t.caps.results, plain.Quote(rel), t.remedy, MaxResults))
 	}
 	if t.size += int64(size); t.size > t.caps.answer {
-		return sentence(fmt.Sprintf("more than %d found, and they no longer fit the %s of one answer, at %s; %s, or give max_results=%d to take the first %d",
-			t.n, bytesText(t.caps.answer), plain.Quote(rel), t.remedy, max(t.n, 1), max(t.n, 1)))
+		return sentence(fmt.Sprintf("found more than %d, which at %s no longer fit the %s of one answer, and returned none of them; %s, or give max_results=%d to take the first %d",
+			t.n, plain.Quote(rel), bytesText(t.caps.answer), t.remedy, max(t.n, 1), max(t.n, 1)))
 	}
 	t.n++
 	return nil

@@ -118,17 +118,17 @@ func TestNothingIsCut(t *testing.T) {
 	}{
 		{"find all", find, 20, 1000, 0, 10, nil},
 		{"find all, just as many as there may be", find, 10, 1000, 0, 10, nil},
-		{"find all, one too many", find, 9, 1000, 0, 0, []string{"more than 9 found, the next in 'f9'", "narrow path or the pattern, or give max_results=N to take the first N (at most 100000)"}},
+		{"find all, one too many", find, 9, 1000, 0, 0, []string{"found more than 9, the next in 'f9', and returned none of them", "narrow path or the pattern, or give max_results=N to take the first N (at most 100000)"}},
 		{"find the first", find, 9, 1000, 4, 4, nil},
 		{"find as many as there are", find, 9, 1000, 10, 10, nil},
 		{"find more than there are", find, 9, 1000, 99, 10, nil},
-		{"find too many bytes", find, 9, 17, 0, 0, []string{"more than 3 found, and they no longer fit the 17 bytes of one answer, at 'f3'", "or give max_results=3"}},
+		{"find too many bytes", find, 9, 17, 0, 0, []string{"found more than 3, which at 'f3' no longer fit the 17 bytes of one answer", "or give max_results=3"}},
 		{"find too many bytes by number", find, 9, 17, 4, 0, []string{"give max_results=3 to take the first 3"}},
 		{"find as many as fit", find, 9, 17, 3, 3, nil},
 		{"search all", search, 20, 1000, 0, 10, nil},
-		{"search all, one too many", search, 9, 1000, 0, 0, []string{"more than 9 found, the next in 'f9'", "narrow pattern, path or glob, or give max_results=N"}},
+		{"search all, one too many", search, 9, 1000, 0, 0, []string{"found more than 9, the next in 'f9', and returned none of them", "narrow pattern, path or glob, or give max_results=N"}},
 		{"search the first", search, 9, 1000, 4, 4, nil},
-		{"search too many bytes", search, 9, 200, 0, 0, []string{"more than 3 found, and they no longer fit the 200 bytes of one answer, at 'f3'"}},
+		{"search too many bytes", search, 9, 200, 0, 0, []string{"found more than 3, which at 'f3' no longer fit the 200 bytes of one answer"}},
 		{"search as many as fit", search, 9, 200, 3, 3, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
