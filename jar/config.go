@@ -1,10 +1,7 @@
 package jar
 
 import (
-	"errors"
-	"io/fs"
 	"maps"
-	"os"
 	"slices"
 
 	"github.com/belljar/belljar"
@@ -78,20 +75,10 @@ func (c Config) engine() engine.Config {
 	return engine.Config{Limits: c.Limits, Minimum: c.Sandbox.Minimum, AuditOptional: !c.Audit.IsRequired()}
 }
 
-// check tells what no part finds by itself, or not in words for a person.
+// check lists what no part finds by itself.
 func (c Config) check(languages []string) error {
 	if problems := c.Languages.Problems(languages); len(problems) > 0 {
 		return belljar.Refuse(belljar.CodeBadConfig, "Correct the configuration.", "%s", output.Sentences(problems))
 	}
-	if c.Workspace.Path == "" {
-		return nil
-	}
-	const hint = "Name a folder that can be read."
-	switch info, err := os.Stat(c.Workspace.Path); {
-	case errors.Is(err, fs.ErrNotExist):
-		return belljar.Refuse(belljar.CodeBadConfig, hint, "The workspace '%s' does not exist.", c.Workspace.Path)
-	case err == nil && !info.IsDir():
-		return belljar.Refuse(belljar.CodeBadConfig, hint, "The workspace '%s' is not a folder.", c.Workspace.Path)
-	}
-	return nil // what else is wrong is found when it is opened
+	return nil
 }

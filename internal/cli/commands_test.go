@@ -217,7 +217,7 @@ func TestCompletion(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"run", "--isolation", ""}, "process\nnamespaces\n:4\n"},
+		{[]string{"run", "--isolation", ""}, "namespaces\n:4\n"},
 		{[]string{"run", "--lang", "p"}, "python\n:4\n"},
 		{[]string{"mcp", "config", "--client", "c"}, "claude-code\nclaude-desktop\ncursor\nvscode\nwindsurf\ncopilot\n:4\n"},
 		{[]string{"audit", "list", "--outcome", "den"}, strings.Join(outcomes, "\n") + "\n:4\n"},

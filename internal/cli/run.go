@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"syscall"
 
@@ -79,7 +80,7 @@ Exit codes: the program's own, 128+N when it died on signal N, and
 	fl.Var(countFlag{&f.limits.Processes}, "processes", "processes and threads at one time; default 64, at most 512")
 	fl.Var(sizeFlag{&f.limits.DiskBytes}, "disk", "all that the program can write, for example 128MiB; default 64MiB, at most 1GiB")
 	fl.Var(sizeFlag{&f.limits.OutputBytes}, "output", "output after which the program is stopped; default 16MiB, at most 64MiB")
-	fl.StringVar(&f.isolation, "isolation", "", "least isolation: process or namespaces (default namespaces); below it the run is refused. landlock and gvisor are names of levels that this version does not have")
+	fl.StringVar(&f.isolation, "isolation", "", "least isolation, below which the run is refused. Runs get namespaces, and less is never given; gvisor is a level that this version does not have, as is landlock by itself")
 	f.register(fl)
 	fl.Var(namesFlag{&f.tools}, "tool", "tools the script may call instead of the default set: a,b (repeatable)")
 	fl.Var(namesFlag{&f.fence}, "fence", "tools to narrow the script to: a,b (repeatable); an empty name leaves none")
@@ -87,7 +88,7 @@ Exit codes: the program's own, 128+N when it died on signal N, and
 	fl.BoolVar(&f.json, "json", false, "print one Result object on stdout and nothing else")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no line about the run on stderr")
 	complete(cmd, "lang", jar.LanguageNames)
-	complete(cmd, "isolation", func() []string { return []string{string(belljar.LevelProcess), string(belljar.LevelNamespaces)} })
+	complete(cmd, "isolation", func() []string { return []string{string(belljar.LevelNamespaces)} })
 	return cmd
 }
 
@@ -101,7 +102,8 @@ func (a *app) runRun(cmd *cobra.Command, f *runFlags, file string) error {
 		return err
 	}
 	set.Config.Sandbox.Single = true
-	eng, err := a.open(ctx, set, a.log())
+	// Warnings are in the result too, and it is shown.
+	eng, err := a.open(ctx, set, a.logFrom(slog.LevelError))
 	if err != nil {
 		return err
 	}

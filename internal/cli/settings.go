@@ -60,6 +60,8 @@ func (a *app) absolute(path string) string {
 }
 
 // log writes what a person who looks for a fault wants to read, and no more.
-func (a *app) log() *slog.Logger {
-	return slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+func (a *app) log() *slog.Logger { return a.logFrom(slog.LevelWarn) }
+
+func (a *app) logFrom(level slog.Level) *slog.Logger {
+	return slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: level}))
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -257,7 +258,7 @@ func (r *run) conclude(ctx context.Context) {
 		r.explain()
 	}
 	if err := r.record(context.WithoutCancel(ctx)); err != nil {
-		r.unrecorded(err)
+		r.unrecorded(ctx, err)
 	}
 	lang := ""
 	if r.lang != nil {
@@ -284,11 +285,15 @@ func (r *run) kind() belljar.Kind {
 
 // unrecorded says that the journal does not hold this run. Where records are
 // required the run must not pass for a good one, though it did happen.
-func (r *run) unrecorded(err error) {
+func (r *run) unrecorded(ctx context.Context, err error) {
 	switch {
 	case r.e.cfg.AuditOptional:
 		r.res.Unrecorded = reason(err)
-		r.e.log.Warn("run is not recorded", "run", r.res.ID, "err", err)
+		level := slog.LevelError
+		if _, ok := errors.AsType[*belljar.Refusal](err); ok {
+			level = slog.LevelWarn // the result says it all
+		}
+		r.e.log.Log(ctx, level, "run is not recorded", "run", r.res.ID, "err", err)
 	case r.res.Status == belljar.StatusRefused || r.res.Status == belljar.StatusFailed || r.res.Stage != belljar.StageRun:
 		// Nothing ran, or it is a fault already.
 		r.e.log.Error("run is not recorded", "run", r.res.ID, "status", r.res.Status, "err", err)
