@@ -13,6 +13,10 @@
 // opened when something first needs them. It needs no root and no daemon. A program
 // that embeds it can offer its own Go functions as tools with [WithFunc].
 //
+// A belljar.toml is the command's; a program says the same with options:
+// [WithWorkspace], [WithMCPConfig], [WithTools], [WithExtraTools], [WithMaxCalls],
+// [WithPython], and [WithConfig] for the rest.
+//
 // Each run is recorded in the audit journal, by default in the user's state folder
 // (see [WithState]); a run that cannot be recorded is refused.
 package jar

@@ -22,7 +22,7 @@ func openJar(ctx context.Context, s *settings, log *slog.Logger) (Engine, error)
 	if err != nil {
 		return nil, s.located(err)
 	}
-	return &openedJar{Jar: j, Runner: j.Runner()}, nil
+	return &openedJar{Jar: j, Runner: j.Runner(), located: s.located}, nil
 }
 
 // located says of each key that an error names where it was set.
@@ -37,10 +37,18 @@ func (s *settings) located(err error) error {
 type openedJar struct {
 	*jar.Jar
 	jar.Runner // its Run has the events as a parameter
+	located    func(error) error
 }
 
 func (o *openedJar) Run(ctx context.Context, req *belljar.Request, events func(belljar.Event)) (*belljar.Result, error) {
-	return o.Runner.Run(ctx, req, events)
+	res, err := o.Runner.Run(ctx, req, events)
+	if err == nil && res.Refusal != nil { // what only shows when a part is first needed
+		if refusal, ok := errors.AsType[*belljar.Refusal](o.located(res.Refusal)); ok {
+			why := refusal.Error()
+			res.Refusal, res.Error = refusal, &why
+		}
+	}
+	return res, err
 }
 
 func (o *openedJar) Tools(ctx context.Context, selection, fence []string) ([]Tool, []error) {
