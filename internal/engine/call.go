@@ -6,13 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"sync"
-	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
 	"github.com/belljar/belljar"
-	"github.com/belljar/belljar/internal/bridge"
 	"github.com/belljar/belljar/internal/policy"
 )
 
@@ -47,13 +44,26 @@ type Call struct {
 // record and one metric whatever comes of it. Its error is a [*belljar.ToolError].
 // A call whose record the journal does not take fails, where records are required.
 func (e *Engine) CallTool(ctx context.Context, c Call) (belljar.Value, error) {
-	value, _, err := e.call(ctx, c, true)
-	return value, err
+	made, err := e.call(ctx, c, true)
+	return made.value, err
 }
 
-// call is CallTool; it also tells the outcome. record is false where it is known
+// ending is how a call ended, beside its error.
+type ending struct {
+	value   belljar.Value
+	outcome string
+	refused bool // policy said no, so nothing was called
+}
+
+// call is CallTool; it also tells the ending. record is false where it is known
 // and accepted that the journal takes nothing.
-func (e *Engine) call(ctx context.Context, c Call, record bool) (value belljar.Value, outcome string, err error) {
+func (e *Engine) call(ctx context.Context, c Call, record bool) (ending, error) {
+	var (
+		value   belljar.Value
+		outcome string
+		refused bool
+		err     error
+	)
 	begin := time.Now()
 	label := "" // until it is known to be a tool's name
 	func() {
@@ -69,6 +79,7 @@ func (e *Engine) call(ctx context.Context, c Call, record bool) (value belljar.V
 		}
 		d := e.parts.Policy.Decide(policy.Question{Caller: c.Caller, Via: c.Via, Tool: c.Tool, Forms: tool.Forms, Known: known,
 			Selection: c.Selection, Fence: c.Fence, Calls: c.Made})
+		refused = d.Answer != policy.Allow
 		switch d.Answer {
 		case policy.Allow:
 			value, err = e.parts.Tools.Call(ctx, c.Tool, c.Args)
@@ -102,9 +113,9 @@ func (e *Engine) call(ctx context.Context, c Call, record bool) (value belljar.V
 	}
 	e.parts.Metrics.Call(label, outcome, took)
 	if failure != nil {
-		return belljar.Value{}, outcome, failure
+		return ending{outcome: outcome, refused: refused}, failure
 	}
-	return value, outcome, nil
+	return ending{value: value, outcome: outcome}, nil
 }
 
 // toolError makes any error of a call one that a script may be told. An answer that
@@ -170,78 +181,27 @@ func valueSummary(v belljar.Value) string {
 func (r *run) Call(ctx context.Context, tool string, args json.RawMessage) (belljar.Value, error) {
 	begin := time.Now()
 	made := r.calls.begin()
-	value, outcome, err := r.e.call(ctx, Call{
-		Run: r.res.ID, Session: r.req.Session, Caller: r.req.Caller, Via: policy.ViaScript, Tool: tool, Args: args,
-		Selection: r.req.Tools, Fence: r.req.Fence, Made: made,
-	}, r.unready == nil)
-	done := belljar.ToolCall{Tool: cut(tool, maxWord), OK: err == nil, MS: ms(time.Since(begin)), Bytes: int64(len(value.Data)), Denied: outcome == outcomeDenied}
+	var how ending
+	var err error
+	if spent := r.calls.spent(); spent != nil {
+		how.outcome, err = outcomeDenied, r.refuse(tool, spent)
+	} else {
+		how, err = r.e.call(ctx, Call{
+			Run: r.res.ID, Session: r.req.Session, Caller: r.req.Caller, Via: policy.ViaScript, Tool: tool, Args: args,
+			Selection: r.req.Tools, Fence: r.req.Fence, Made: made,
+		}, r.unready == nil)
+		if how.refused {
+			r.calls.refused(err)
+		}
+	}
+	done := belljar.ToolCall{Tool: cut(tool, maxWord), OK: err == nil, MS: ms(time.Since(begin)), Bytes: int64(len(how.value.Data)), Denied: how.outcome == outcomeDenied}
 	failure, _ := errors.AsType[*belljar.ToolError](err)
 	if failure != nil && failure.Code == codeAudit {
 		r.calls.unrecorded.Add(1)
 	}
-	if outcome != outcomeCutOff { // nobody got that answer
+	if how.outcome != outcomeCutOff { // nobody got that answer
 		r.calls.end(done)
 		r.feed.call(done)
 	}
-	return value, err
-}
-
-// maxListed is how many calls a result lists.
-const maxListed = 100
-
-// calls counts the bridged calls of one run. Calls come from many goroutines, and
-// one that ignores its context may end after the run.
-type calls struct {
-	made       atomic.Int64 // begun
-	unrecorded atomic.Int64
-
-	mu     sync.Mutex
-	total  belljar.ToolCalls // answered
-	stats  bridge.Stats
-	closed bool
-}
-
-// begin counts a call and tells how many came before it.
-func (c *calls) begin() int64 { return c.made.Add(1) - 1 }
-
-// end notes a call that was answered.
-func (c *calls) end(call belljar.ToolCall) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return
-	}
-	c.total.Count++
-	if call.Denied {
-		c.total.Denied++
-	}
-	if len(c.total.Calls) < maxListed {
-		c.total.Calls = append(c.total.Calls, call)
-	}
-}
-
-// close takes what the bridge counted; what comes later is not of this run.
-func (c *calls) close(s bridge.Stats) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.stats, c.closed = s, true
-}
-
-// sum gives the figures for the result. shown are the bytes of output that go to
-// the model in place of the tools' results.
-func (c *calls) sum(shown int64) belljar.ToolCalls {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	out := c.total
-	out.Calls = append([]belljar.ToolCall{}, c.total.Calls...) // a list also when empty
-	out.BytesKeptOut = max(0, c.stats.Bytes-shown)
-	return out
-}
-
-// lost says that calls were made which the journal does not hold.
-func (c *calls) lost() error {
-	if n := c.unrecorded.Load(); n > 0 {
-		return fmt.Errorf("%d calls are not recorded", n)
-	}
-	return nil
+	return how.value, err
 }

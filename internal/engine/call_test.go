@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/belljar/belljar"
 	"github.com/belljar/belljar/internal/bridge"
@@ -160,6 +161,97 @@ func TestBudget(t *testing.T) {
 	}
 	if res.ToolCalls.Count != 5 || res.ToolCalls.Denied != 2 {
 		t.Errorf("tool calls %+v", res.ToolCalls)
+	}
+}
+
+// However often a run is refused, the journal gets a bounded number of records,
+// and the counts stay true.
+func TestRefusalsAreBounded(t *testing.T) {
+	const calls = 3000
+	for _, tt := range []struct {
+		name     string
+		deny     []string
+		fence    []string
+		tool     string
+		budget   int
+		allowed  int // calls that are made before
+		recorded int // refusals with a record of their own
+		denied   int64
+		first    string // code of the first refusal
+		more     int    // refusals that share one record
+	}{
+		{name: "beyond the budget", tool: "read_file", budget: 3, allowed: 3, recorded: 100, first: "budget", denied: calls - 3, more: calls - 103},
+		{name: "the fence", tool: "read_file", fence: []string{"list_dir"}, budget: 50, recorded: 1000, first: "fence", denied: calls, more: calls - 1000},
+		{name: "disabled", tool: "read_file", deny: []string{"*_file"}, recorded: 1000, first: "disabled", denied: calls, more: calls - 1000},
+		{name: "no such tool", tool: "nothing", recorded: 1000, first: "unknown_tool", denied: calls - 1000, more: calls - 1000},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.policy.MaxCallsPerRun, w.policy.Deny = tt.budget, tt.deny
+			codes := map[string]int{}
+			w.program = func(ctx context.Context, _ *sandbox.Spec, h bridge.Handler) (*sandbox.Exit, error) {
+				for range calls {
+					_, err := h.Call(ctx, tt.tool, json.RawMessage(`{}`))
+					if failure, ok := errors.AsType[*belljar.ToolError](err); ok {
+						codes[failure.Code]++
+						if failure.Tool != tt.tool || failure.Reason == "" {
+							t.Fatalf("failure %+v", failure)
+						}
+					}
+				}
+				return good(), nil
+			}
+			req := script("1")
+			req.Fence = tt.fence
+			res := w.run(context.Background(), req)
+			if res.ToolCalls.Count != calls || res.ToolCalls.Denied != tt.denied {
+				t.Errorf("tool calls: %d, denied %d", res.ToolCalls.Count, res.ToolCalls.Denied)
+			}
+			want := map[string]int{tt.first: tt.recorded}
+			want["budget"] += tt.more
+			if diff := cmp.Diff(want, codes); diff != "" {
+				t.Errorf("codes: %s", diff)
+			}
+			records := w.journal.records()
+			if n := len(records); n != tt.allowed+tt.recorded+2 {
+				t.Fatalf("%d records", n)
+			}
+			last := records[len(records)-2]
+			last.Time, last.Run = time.Time{}, ""
+			if diff := cmp.Diff(belljar.Record{Session: "ptc", Caller: "test", Event: "call", Name: "ptc:(refused)", Args: "{}", Outcome: "denied", Code: "budget",
+				Summary: fmt.Sprintf("%d further calls were refused because the run's budget was used up", tt.more)}, last); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// Refusals from many threads are counted all the same.
+func TestRefusalsHammer(t *testing.T) {
+	w := newWorld(t)
+	w.policy.MaxCallsPerRun = 10
+	w.program = func(ctx context.Context, _ *sandbox.Spec, h bridge.Handler) (*sandbox.Exit, error) {
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				for range 200 {
+					_, _ = h.Call(ctx, "read_file", json.RawMessage(`{}`))
+				}
+			})
+		}
+		wg.Wait()
+		return good(), nil
+	}
+	res := w.run(context.Background(), script("1"))
+	if res.ToolCalls.Count != 1600 || res.ToolCalls.Denied != 1590 {
+		t.Errorf("tool calls: %d, denied %d", res.ToolCalls.Count, res.ToolCalls.Denied)
+	}
+	records := w.journal.records()
+	if n := len(records) - 2; n < 110 || n > 110+8 {
+		t.Fatalf("%d calls recorded", n)
+	}
+	if want := fmt.Sprintf("%d further calls were refused because the run's budget was used up", 1600-len(records)+2); records[len(records)-2].Summary != want {
+		t.Errorf("summary %q, want %q", records[len(records)-2].Summary, want)
 	}
 }
 

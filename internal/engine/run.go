@@ -335,6 +335,9 @@ func (r *run) record(ctx context.Context) (err error) {
 	if r.res.Refusal != nil {
 		rec.Code = string(r.res.Refusal.Code)
 	}
+	if err := r.recordRefused(ctx); err != nil {
+		return err
+	}
 	journal := r.e.parts.Journal
 	if err := journal.Append(ctx, rec); err != nil {
 		return fmt.Errorf("append to journal: %w", err)
