@@ -49,6 +49,7 @@ type Host struct {
 	base       string
 	plan       *rootfs.Plan
 	filter     *seccomp.Filter
+	noShared   *seccomp.Filter                 // on top of it where memory is watched
 	openGroups func() (*cgroup.Manager, error) // once, beside Open
 
 	tokens chan struct{}  // one per run at once
@@ -79,7 +80,10 @@ func Open(cfg Config) (*Host, error) {
 	if h.plan, err = rootfs.New("/"); err != nil {
 		return nil, err
 	}
-	if h.filter, err = seccomp.Compile(runtime.GOARCH, "default"); err != nil {
+	if h.filter, err = seccomp.Compile(runtime.GOARCH, seccomp.Default); err != nil {
+		return nil, err
+	}
+	if h.noShared, err = seccomp.Compile(runtime.GOARCH, seccomp.NoSharedMemory); err != nil {
 		return nil, err
 	}
 	if h.lastCap, err = lastCapability(); err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/belljar/belljar"
 	"github.com/belljar/belljar/internal/sandbox/initproc"
 	"github.com/belljar/belljar/internal/sandbox/rootfs"
+	"github.com/belljar/belljar/internal/sandbox/seccomp"
 	"golang.org/x/sys/unix"
 )
 
@@ -66,6 +67,7 @@ func (h *Host) setup(slot *slot, s *Spec) *initproc.Request {
 		slot.plan.Own(t, own)
 		t.Call("make the user namespace", 0, unix.SYS_UNSHARE, unix.CLONE_NEWUSER)
 		t.Maps()
+		quotas(t)
 		t.Call("become the run's group", 0, unix.SYS_SETRESGID, rootfs.UID, rootfs.UID, rootfs.UID)
 		t.Call("become the run's user", 0, unix.SYS_SETRESUID, rootfs.UID, rootfs.UID, rootfs.UID)
 		armDeath(t) // a change of identity disarms it
@@ -76,13 +78,14 @@ func (h *Host) setup(slot *slot, s *Spec) *initproc.Request {
 		req.DenySetgroups = true
 		own.Owner = rootfs.UID
 		t.Maps()
+		quotas(t)
 		nameHost(t)
 		slot.plan.Own(t, own)
 	}
 	t.Call("set the umask", 0, unix.SYS_UMASK, 0o022)
 	fill(t, s.Files)
 	limits(t, s.Limits, slot.processesLimited)
-	h.confine(t)
+	h.confine(t, slot.memoryLimited)
 
 	t.Fork()
 	last := uint64(2)
@@ -111,8 +114,12 @@ func preferForKilling(t *initproc.Table) { writeProc(t, "oom_score_adj", "500") 
 
 // writeProc writes to an entry of the calling process in the host's /proc.
 func writeProc(t *initproc.Table, name, value string) {
-	step := "write " + name
-	t.Call(step, initproc.Store, unix.SYS_OPENAT, initproc.ProcFD, t.String("self/"+name), unix.O_WRONLY|unix.O_CLOEXEC)
+	writeFile(t, "write "+name, "self/"+name, value)
+}
+
+// writeFile writes to an entry of the host's /proc.
+func writeFile(t *initproc.Table, step, name, value string) {
+	t.Call(step, initproc.Store, unix.SYS_OPENAT, initproc.ProcFD, t.String(name), unix.O_WRONLY|unix.O_CLOEXEC)
 	t.Call(step, initproc.Full|initproc.Use(0), unix.SYS_WRITE, 0, t.String(value), uint64(len(value)))
 	t.Call(step, initproc.Use(0), unix.SYS_CLOSE, 0)
 }
@@ -130,6 +137,18 @@ func network(t *initproc.Table) {
 	t.Call("open a socket for loopback", initproc.Store, unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	t.Call("bring loopback up", initproc.Use(0), unix.SYS_IOCTL, 0, unix.SIOCSIFFLAGS, t.Bytes(ifreq[:]))
 	t.Call("close the socket for loopback", initproc.Use(0), unix.SYS_CLOSE, 0)
+}
+
+// quotas bounds what a run takes of the tables that the kernel keeps per user, and
+// of which the user behind the run (root, or whoever runs the engine) has one for
+// everything: watches on files, and namespaces, of which a run needs none.
+func quotas(t *initproc.Table) {
+	for _, q := range [][2]string{
+		{"max_inotify_instances", "16"}, {"max_inotify_watches", "8192"},
+		{"max_user_namespaces", "0"}, {"max_net_namespaces", "0"}, {"max_mnt_namespaces", "0"},
+	} {
+		writeFile(t, "limit "+q[0], "sys/user/"+q[0], q[1])
+	}
 }
 
 func nameHost(t *initproc.Table) {
@@ -206,7 +225,7 @@ func hardLimit(which uint64) uint64 {
 // confine drops every capability and installs the filter. PID 1 is under both,
 // like the program; it is also closed to debuggers, so that nothing of a table
 // can be read from inside.
-func (h *Host) confine(t *initproc.Table) {
+func (h *Host) confine(t *initproc.Table, memoryLimited bool) {
 	for c := range uint64(h.lastCap + 1) {
 		t.Call("drop a capability from the bounding set", 0, unix.SYS_PRCTL, unix.PR_CAPBSET_DROP, c)
 	}
@@ -218,9 +237,16 @@ func (h *Host) confine(t *initproc.Table) {
 	t.Call("close PID 1 to debuggers", 0, unix.SYS_PRCTL, unix.PR_SET_DUMPABLE, 0)
 	armDeath(t)
 
+	if !memoryLimited {
+		install(t, h.noShared)
+	}
+	install(t, h.filter)
+}
+
+func install(t *initproc.Table, f *seccomp.Filter) {
 	var prog [16]byte // struct sock_fprog
-	binary.NativeEndian.PutUint16(prog[0:], uint16(h.filter.Len()))
-	binary.NativeEndian.PutUint64(prog[8:], t.Bytes(h.filter.Bytes()))
+	binary.NativeEndian.PutUint16(prog[0:], uint16(f.Len()))
+	binary.NativeEndian.PutUint64(prog[8:], t.Bytes(f.Bytes()))
 	t.Call("install the seccomp filter", 0, unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, t.Bytes(prog[:]))
 }
 

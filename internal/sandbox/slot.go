@@ -29,6 +29,7 @@ type slot struct {
 	memoryLimited, processesLimited bool // by the group
 	missing                         []belljar.Missing
 	single                          bool // for one run
+	killed                          bool // its group was, see run.end
 }
 
 // newSlot makes a slot without a root: its spawner runs, in its control group.
@@ -123,7 +124,7 @@ func (s *slot) settle(p *initproc.Process) bool {
 	case <-ctx.Done():
 		return false
 	}
-	if s.single {
+	if s.single || s.killed {
 		return false
 	}
 	next := &initproc.Table{}

@@ -25,6 +25,7 @@ type watcher struct {
 	done     chan struct{}
 	most     atomic.Int64
 	tasks    atomic.Int64 // the most processes and threads seen at once
+	ticks    atomic.Int64 // processor time seen, in clock ticks
 }
 
 // watch starts a watcher over the processes below pid, or returns nil where the
@@ -48,16 +49,25 @@ func (w *watcher) loop(pid int, limit int64) {
 			return
 		case <-tick.C:
 		}
-		used, tasks := measure(pid, limit)
+		used, tasks, ticks := measure(pid, limit)
+		w.ticks.Store(max(w.ticks.Load(), ticks))
 		w.tasks.Store(max(w.tasks.Load(), tasks))
 		if used > w.most.Load() {
 			w.most.Store(used)
 		}
-		if used > limit {
+		if used > limit || hostShort() {
 			close(w.exceeded)
 			return
 		}
 	}
+}
+
+// hostShort says that the host is about to run out of memory. Some memory of a run
+// shows in none of its processes (pages in flight between sockets, shared pages that
+// were let go); this is the line behind which it may not push the host.
+func hostShort() bool {
+	total, free := sumKB("/proc/meminfo", "MemTotal:"), sumKB("/proc/meminfo", "MemAvailable:")
+	return total > 0 && free < total/20
 }
 
 func (w *watcher) close() {
@@ -68,6 +78,7 @@ func (w *watcher) close() {
 // account adds what was seen to what is known of the run.
 func (w *watcher) account(exit *Exit, processes int64) {
 	exit.Usage.PeakMemoryBytes = max(exit.Usage.PeakMemoryBytes, w.most.Load())
+	exit.Usage.CPUMS = max(exit.Usage.CPUMS, float64(w.ticks.Load())*1000/userHZ)
 	if w.tasks.Load() >= processes {
 		likely := processDenial
 		likely.Likely = true
@@ -78,7 +89,7 @@ func (w *watcher) account(exit *Exit, processes int64) {
 // measure adds up what the tree below a process uses. Resident pages are cheap to
 // read but count a page once for each process that shares it after a fork, so the
 // exact and dearer figure is taken only when the cheap one is above the limit.
-func measure(pid int, limit int64) (used, tasks int64) {
+func measure(pid int, limit int64) (used, tasks, ticks int64) {
 	tree, tasks := family(pid)
 	tasks -= initOverhead
 	files := memoryFiles(tree)
@@ -87,20 +98,21 @@ func measure(pid int, limit int64) (used, tasks int64) {
 	}
 	sum := files
 	for _, p := range tree {
-		sum += fieldKB(p, "status", "RssAnon:") + fieldKB(p, "status", "RssShmem:")
+		sum += resident(p)
+		ticks += processorTicks(p)
 	}
 	if sum <= limit {
-		return sum, tasks
+		return sum, tasks, ticks
 	}
 	sum = files
 	for _, p := range tree {
-		if exact := fieldKB(p, "smaps_rollup", "Pss_Anon:") + fieldKB(p, "smaps_rollup", "Pss_Shmem:"); exact > 0 {
-			sum += exact
+		if exact := fieldsKB(p, "smaps_rollup", "Pss_Anon:", "Pss_Shmem:"); exact > 0 {
+			sum += exact + fieldsKB(p, "status", "VmPTE:")
 		} else {
-			sum += fieldKB(p, "status", "RssAnon:") + fieldKB(p, "status", "RssShmem:")
+			sum += resident(p)
 		}
 	}
-	return sum, tasks
+	return sum, tasks, ticks
 }
 
 // descendants lists a process and all below it. In a PID namespace every orphan
@@ -135,22 +147,53 @@ func family(pid int) (list []int, threads int64) {
 	return list, threads
 }
 
-// fieldKB reads one field of a file of /proc/<pid> that is given in kB, in bytes;
+// userHZ is the unit of processor time in /proc, the same on every Linux.
+const userHZ = 100
+
+// processorTicks is the processor time of a process and of those of its children
+// that it waited for.
+func processorTicks(pid int) (sum int64) {
+	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return 0
+	}
+	// The name in the second field may hold anything; utime to cstime are the 12th
+	// to 15th after it.
+	f := bytes.Fields(raw[bytes.LastIndexByte(raw, ')')+1:])
+	if len(f) < 15 {
+		return 0
+	}
+	for _, x := range f[11:15] {
+		n, _ := strconv.ParseInt(string(x), 10, 64)
+		sum += n
+	}
+	return sum
+}
+
+// resident is the memory of one process that no file backs, and its page tables.
+func resident(pid int) int64 { return fieldsKB(pid, "status", "RssAnon:", "RssShmem:", "VmPTE:") }
+
+// fieldsKB adds up fields of a file of /proc/<pid> that are given in kB, in bytes;
 // 0 when the process is gone or may not be read.
-func fieldKB(pid int, file, field string) int64 {
-	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/" + file)
+func fieldsKB(pid int, file string, fields ...string) int64 {
+	return sumKB("/proc/"+strconv.Itoa(pid)+"/"+file, fields...)
+}
+
+func sumKB(name string, fields ...string) (sum int64) {
+	raw, err := os.ReadFile(name)
 	if err != nil {
 		return 0
 	}
 	for line := range bytes.Lines(raw) {
-		if rest, ok := bytes.CutPrefix(line, []byte(field)); ok {
-			if f := bytes.Fields(rest); len(f) > 0 {
+		for _, field := range fields {
+			rest, ok := bytes.CutPrefix(line, []byte(field))
+			if f := bytes.Fields(rest); ok && len(f) > 0 {
 				kb, _ := strconv.ParseInt(string(f[0]), 10, 64)
-				return kb * 1024
+				sum += kb * 1024
 			}
 		}
 	}
-	return 0
+	return sum
 }
 
 // memoryFiles is what open files in memory (memfd_create) hold: they belong to no

@@ -19,6 +19,10 @@ type memoryV1 struct {
 	used  *control
 	most  *control // memory.max_usage_in_bytes; writing resets it
 	oom   *control
+	// socks is memory.kmem.tcp.limit_in_bytes, which in spite of its name is about
+	// the buffers of all sockets: version 1 counts them only when it is set, and
+	// apart from all other memory. nil where the kernel lacks it.
+	socks *control
 
 	last int64 // the limit as set last; 0 before that (unlimited), -1 unknown
 }
@@ -30,6 +34,7 @@ func openMemoryV1(o *ops, dir string) (memory, error) {
 	m.used = m.get("memory.usage_in_bytes", unix.O_RDONLY)
 	m.most = m.get("memory.max_usage_in_bytes", unix.O_RDWR)
 	m.oom = m.get("memory.oom_control", unix.O_RDONLY)
+	m.socks = m.getIf("memory.kmem.tcp.limit_in_bytes", unix.O_RDWR)
 	return m, m.err
 }
 
@@ -54,11 +59,17 @@ func (m *memoryV1) setLimit(bytes int64) error {
 	default:
 		err = m.setInOrder(raising, bytes)
 	}
+	if err == nil && m.socks != nil {
+		err = m.socks.writeInt(bytes / socketShare)
+	}
 	if err == nil {
 		m.last = bytes
 	}
 	return err
 }
+
+// socketShare is the part of the memory limit that socket buffers may take on top.
+const socketShare = 8
 
 func (m *memoryV1) setInOrder(order []*control, bytes int64) error {
 	for _, c := range order {

@@ -34,6 +34,7 @@ type Process struct {
 	status  *os.File
 	spawned chan spawnResult
 	reaped  chan struct{}
+	total   time.Duration // written before reaped is closed
 }
 
 // Status is one report of a process.
@@ -86,6 +87,17 @@ func (p *Process) Kill() {
 	binary.NativeEndian.PutUint32(msg[:], killMessage)
 	// An error means that the spawner is gone, and the run with it.
 	_ = p.s.send(msg[:], nil)
+}
+
+// Total is the processor time of all processes of the run. It is known once Reaped
+// is closed; 0 before, and when the spawner died.
+func (p *Process) Total() time.Duration {
+	select {
+	case <-p.reaped:
+		return p.total
+	default:
+		return 0
+	}
 }
 
 // Reaped is closed when no process of the run is left.

@@ -199,6 +199,7 @@ func (s *Spawner) deliver(r record) {
 		p.spawned <- spawnResult{err: &StepError{Step: "clone", Errno: syscall.Errno(r.b)}}
 		close(p.reaped)
 	case kindReaped:
+		p.total = r.user + r.sys
 		close(p.reaped)
 	}
 }

@@ -17,6 +17,11 @@ type Profile string
 // namespaces of its own.
 const Default Profile = "default"
 
+// NoSharedMemory goes on top of another profile where nothing but a watcher bounds
+// memory: System V segments belong to no process and no file system, so a watcher
+// cannot see them. shmget answers "no such call" and everything else is allowed.
+const NoSharedMemory Profile = "no_shared_memory"
+
 // Filter is a compiled profile. It is immutable and safe for concurrent use.
 type Filter struct {
 	bytes []byte
@@ -34,28 +39,41 @@ type slot struct {
 	err    error
 }
 
-var compiled struct{ defaultAMD64, defaultARM64 slot }
+var compiled struct{ defaultAMD64, defaultARM64, sharedAMD64, sharedARM64 slot }
+
+// Numbers of shmget.
+const shmgetAMD64, shmgetARM64 = 29, 194
 
 // Compile returns the filter of a profile for an architecture by its Go name
 // ("amd64" or "arm64"), on any machine. The first call for a pair compiles, in
 // some tens of microseconds, and later ones return the same Filter. An unknown
 // architecture or profile is an error: there is no filter to fall back on.
 func Compile(arch string, p Profile) (*Filter, error) {
-	if p != Default {
+	switch {
+	case p == Default && arch == "amd64":
+		return compiled.defaultAMD64.get(func() *node { return profileNode(auditAMD64, callsAMD64[:]) })
+	case p == Default && arch == "arm64":
+		return compiled.defaultARM64.get(func() *node { return profileNode(auditARM64, callsARM64[:]) })
+	case p == NoSharedMemory && arch == "amd64":
+		return compiled.sharedAMD64.get(func() *node { return withoutNode(auditAMD64, shmgetAMD64) })
+	case p == NoSharedMemory && arch == "arm64":
+		return compiled.sharedARM64.get(func() *node { return withoutNode(auditARM64, shmgetARM64) })
+	case p != Default && p != NoSharedMemory:
 		return nil, fmt.Errorf("unknown seccomp profile %q", string(p))
-	}
-	switch arch {
-	case "amd64":
-		return compiled.defaultAMD64.get(auditAMD64, callsAMD64[:])
-	case "arm64":
-		return compiled.defaultARM64.get(auditARM64, callsARM64[:])
 	}
 	return nil, fmt.Errorf("no seccomp filter for architecture %q (have amd64, arm64)", arch)
 }
 
-func (s *slot) get(audit uint32, calls []call) (*Filter, error) {
-	s.once.Do(func() { s.filter, s.err = newFilter(profileNode(audit, calls)) })
+func (s *slot) get(root func() *node) (*Filter, error) {
+	s.once.Do(func() { s.filter, s.err = newFilter(root()) })
 	return s.filter, s.err
+}
+
+// withoutNode takes one call away from whatever another filter allows. It answers
+// for the native entry alone; the other filter ends a process that uses another.
+func withoutNode(audit, nr uint32) *node {
+	allow := answer(Allow)
+	return choose(fieldArch, allBits, allow, on(audit, choose(fieldNumber, allBits, allow, on(nr, answer(RefuseENOSYS)))))
 }
 
 func newFilter(root *node) (*Filter, error) {

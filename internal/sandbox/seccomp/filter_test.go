@@ -60,7 +60,7 @@ func TestHammer(t *testing.T) {
 	filters := make([]*Filter, 32)
 	for i := range filters {
 		wg.Go(func() {
-			f, err := s.get(auditARM64, callsARM64[:])
+			f, err := s.get(func() *node { return profileNode(auditARM64, callsARM64[:]) })
 			if err != nil {
 				t.Error(err)
 				return

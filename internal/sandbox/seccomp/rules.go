@@ -17,6 +17,9 @@ const (
 	ruleSeccomp
 	ruleSocket
 	ruleSocketpair
+	ruleNotInit
+	ruleIoprio
+	rulePriority
 
 	ruleCount
 )
@@ -81,7 +84,23 @@ func ruleNodes() [ruleCount]*node {
 		ruleSeccomp:    seccompNode(allow, refuse, unknown),
 		ruleSocket:     socketNode(allow, refuse, noFamily),
 		ruleSocketpair: choose(low(0), allBits, noFamily, on(afUnix, allow)),
+
+		// PID 1 of a run is ours, and has the program's identity: a program that
+		// could take its processor time away would put off its own end, and one that
+		// could limit it could end it in place of itself. It is also the only member
+		// of its session and process group.
+		ruleNotInit:  choose(low(0), allBits, allow, on(1, refuse)),
+		ruleIoprio:   priorityNode(1, allow, refuse),
+		rulePriority: priorityNode(0, allow, refuse),
 	}
+}
+
+// priorityNode judges setpriority and ioprio_set (int which, int who, ...). which is
+// a process, a process group or a user, numbered from first; a user's are all
+// processes of the run, PID 1 too.
+func priorityNode(first uint32, allow, refuse *node) *node {
+	one := choose(low(1), allBits, allow, on(1, refuse))
+	return choose(low(0), allBits, refuse, branch{first, first + 1, one})
 }
 
 // socketNode judges socket(int family, int type, int protocol).

@@ -11,6 +11,8 @@ const top = 1 << 32 // a bit that the kernel drops from an int
 // numbers of the judged calls on each architecture, amd64 first.
 var numbers = map[string][2]uint32{
 	"ioctl": {16, 29}, "socket": {41, 198}, "socketpair": {53, 199}, "clone": {56, 220}, "mknodat": {259, 33},
+	"prlimit64": {302, 261}, "sched_setscheduler": {144, 119}, "sched_setattr": {314, 274}, "sched_setparam": {142, 118},
+	"sched_setaffinity": {203, 122}, "setpriority": {141, 140}, "ioprio_set": {251, 30},
 	"personality": {135, 92}, "prctl": {157, 167}, "seccomp": {317, 277},
 }
 
@@ -107,6 +109,25 @@ func TestArguments(t *testing.T) {
 		{"character device with bits above a mode", "mknodat", args{0, 0, top | 0x10000 | unix.S_IFCHR}, RefuseEPERM},
 		{"folder", "mknodat", args{0, 0, unix.S_IFDIR}, RefuseEPERM},
 
+		{"own limits", "prlimit64", args{0, 7, 1}, Allow},
+		{"a child's limits", "prlimit64", args{2, 0, 1}, Allow},
+		{"limits of PID 1", "prlimit64", args{1, 0, 1}, RefuseEPERM},
+		{"limits of PID 1, high bits", "prlimit64", args{1 | 7<<32, 0, 1}, RefuseEPERM},
+		{"own scheduling", "sched_setscheduler", args{0, 3}, Allow},
+		{"scheduling of PID 1", "sched_setscheduler", args{1, 5}, RefuseEPERM},
+		{"attributes of PID 1", "sched_setattr", args{1}, RefuseEPERM},
+		{"parameters of PID 1", "sched_setparam", args{1}, RefuseEPERM},
+		{"a thread's processors", "sched_setaffinity", args{77, 8}, Allow},
+		{"processors of PID 1", "sched_setaffinity", args{1, 8}, RefuseEPERM},
+		{"own priority", "setpriority", args{0, 0, 19}, Allow},
+		{"a child's priority", "setpriority", args{0, 9, 19}, Allow},
+		{"priority of PID 1", "setpriority", args{0, 1, 19}, RefuseEPERM},
+		{"priority of its group", "setpriority", args{1, 1, 19}, RefuseEPERM},
+		{"priority of everything the user has", "setpriority", args{2, 0, 19}, RefuseEPERM},
+		{"own io priority", "ioprio_set", args{1, 0, 0}, Allow},
+		{"io priority of PID 1", "ioprio_set", args{1, 1, 0}, RefuseEPERM},
+		{"io priority of its group", "ioprio_set", args{2, 1, 0}, RefuseEPERM},
+		{"io priority of the user", "ioprio_set", args{3, 1000, 0}, RefuseEPERM},
 		{"question", "personality", args{0xffffffff}, Allow},
 		{"question, as a long", "personality", args{^uint64(0)}, Allow},
 		{"linux32", "personality", args{8}, Allow},

@@ -29,28 +29,30 @@ const (
 var expectations = []expected{
 	{
 		arch: "amd64", audit: 0xc000003e,
-		allow: "0-15 17-40 42-52 54 55 57-100 102 104-132 137 138 140-152 158 160 186-211 213-226 228-235" +
-			" 240-245 247 251-255 257 258 260-271 273-278 280-297 299 302 307 309 314-316 318 319 322" +
-			" 324-335" + unifiedAllow,
+		allow: "0-15 17-40 42-52 54 55 57-100 102 104-132 137 138 140 143 145-152 158 160 186-202 204 205 211 213-226 228-235" +
+			" 240-245 247 252-255 257 258 260-271 273-278 280-297 299 307 309 315 316 318 319 322" +
+			" 324-332 334 335" + unifiedAllow,
 		refuse: "101 103 153-155 159 161 163-173 175 176 179 227 246 248-250 272 298 300 301 303-305 308" +
 			" 310-313 320 321 323" + unifiedRefuse,
 		done: "162 306",
 		judged: map[uint32]Action{
 			16: Allow, 41: RefuseEAFNOSUPPORT, 53: RefuseEAFNOSUPPORT, 56: Allow,
 			133: Allow, 135: Allow, 157: RefuseEINVAL, 259: Allow, 317: Allow,
+			141: Allow, 142: Allow, 144: Allow, 203: Allow, 251: RefuseEPERM, 302: Allow, 314: Allow,
 		},
 	},
 	{
 		arch: "arm64", audit: 0xc00000b7,
-		allow: "0-17 19-28 30-32 34-38 43-50 52-57 59 61-80 82-88 90 91 93-96 98-103 107-111 113-115 118-141" +
-			" 143-160 163-166 168 169 172-197 200-216 221-223 226-234 240 242 243 260 261 269 274-276 278 279" +
-			" 281 283-293" + unifiedAllow,
+		allow: "5-17 19-28 31 32 34-38 43-50 52-57 59 61-80 82-88 90 91 93-96 98-103 107-111 113-115 120 121 123-139 141" +
+			" 143-160 163-166 168 169 172-197 200-216 221-223 226-234 240 242 243 260 269 275 276 278 279" +
+			" 281 283-291 293" + unifiedAllow,
 		refuse: "39-41 51 58 60 89 97 104-106 112 116 117 142 161 162 170 171 217-219 224 225 241 262-266 268" +
 			" 270-273 280 282 294" + unifiedRefuse,
 		done: "81 267",
 		judged: map[uint32]Action{
 			29: Allow, 33: Allow, 92: Allow, 167: RefuseEINVAL, 198: RefuseEAFNOSUPPORT,
 			199: RefuseEAFNOSUPPORT, 220: Allow, 277: Allow,
+			30: RefuseEPERM, 118: Allow, 119: Allow, 122: Allow, 140: Allow, 261: Allow, 274: Allow,
 		},
 	},
 }
@@ -218,4 +220,28 @@ func TestLength(t *testing.T) {
 func ExampleAction_String() {
 	fmt.Println(Allow, Done, KillProcess, RefuseEPERM, RefuseENOSYS, errnoBase|5, Action(0x7ff00001))
 	// Output: allow done kill_process errno(EPERM) errno(ENOSYS) errno(5) action(0x7ff00001)
+}
+
+// NoSharedMemory takes shmget away and nothing else, and leaves other entries to
+// the filter below it.
+func TestNoSharedMemory(t *testing.T) {
+	for _, x := range expectations {
+		f, err := Compile(x.arch, NoSharedMemory)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shmget := map[string]uint32{"amd64": 29, "arm64": 194}[x.arch]
+		for nr := range uint32(601) {
+			want := Allow
+			if nr == shmget {
+				want = RefuseENOSYS
+			}
+			if got := ask(t, f, x.audit, nr, [6]uint64{}); got != want {
+				t.Errorf("%s: number %d: %v, want %v", x.arch, nr, got, want)
+			}
+		}
+		if got := ask(t, f, 0x40000003, shmget, [6]uint64{}); got != Allow {
+			t.Errorf("%s: another entry: %v", x.arch, got)
+		}
+	}
 }

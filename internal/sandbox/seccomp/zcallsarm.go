@@ -4,11 +4,11 @@ package seccomp
 
 // callsARM64 decides every known system call of arm64.
 var callsARM64 = [...]call{
-	{0, ruleAllow},        // io_setup
-	{1, ruleAllow},        // io_destroy
-	{2, ruleAllow},        // io_submit
-	{3, ruleAllow},        // io_cancel
-	{4, ruleAllow},        // io_getevents
+	{0, ruleNoSys},        // io_setup
+	{1, ruleNoSys},        // io_destroy
+	{2, ruleNoSys},        // io_submit
+	{3, ruleNoSys},        // io_cancel
+	{4, ruleNoSys},        // io_getevents
 	{5, ruleAllow},        // setxattr
 	{6, ruleAllow},        // lsetxattr
 	{7, ruleAllow},        // fsetxattr
@@ -34,7 +34,7 @@ var callsARM64 = [...]call{
 	{27, ruleAllow},       // inotify_add_watch
 	{28, ruleAllow},       // inotify_rm_watch
 	{29, ruleIoctl},       // ioctl
-	{30, ruleAllow},       // ioprio_set
+	{30, ruleIoprio},      // ioprio_set
 	{31, ruleAllow},       // ioprio_get
 	{32, ruleAllow},       // flock
 	{33, ruleMknodat},     // mknodat
@@ -122,11 +122,11 @@ var callsARM64 = [...]call{
 	{115, ruleAllow},      // clock_nanosleep
 	{116, ruleRefuse},     // syslog
 	{117, ruleRefuse},     // ptrace
-	{118, ruleAllow},      // sched_setparam
-	{119, ruleAllow},      // sched_setscheduler
+	{118, ruleNotInit},    // sched_setparam
+	{119, ruleNotInit},    // sched_setscheduler
 	{120, ruleAllow},      // sched_getscheduler
 	{121, ruleAllow},      // sched_getparam
-	{122, ruleAllow},      // sched_setaffinity
+	{122, ruleNotInit},    // sched_setaffinity
 	{123, ruleAllow},      // sched_getaffinity
 	{124, ruleAllow},      // sched_yield
 	{125, ruleAllow},      // sched_get_priority_max
@@ -144,7 +144,7 @@ var callsARM64 = [...]call{
 	{137, ruleAllow},      // rt_sigtimedwait
 	{138, ruleAllow},      // rt_sigqueueinfo
 	{139, ruleAllow},      // rt_sigreturn
-	{140, ruleAllow},      // setpriority
+	{140, rulePriority},   // setpriority
 	{141, ruleAllow},      // getpriority
 	{142, ruleRefuse},     // reboot
 	{143, ruleAllow},      // setregid
@@ -249,7 +249,7 @@ var callsARM64 = [...]call{
 	{242, ruleAllow},      // accept4
 	{243, ruleAllow},      // recvmmsg
 	{260, ruleAllow},      // wait4
-	{261, ruleAllow},      // prlimit64
+	{261, ruleNotInit},    // prlimit64
 	{262, ruleRefuse},     // fanotify_init
 	{263, ruleRefuse},     // fanotify_mark
 	{264, ruleRefuse},     // name_to_handle_at
@@ -262,7 +262,7 @@ var callsARM64 = [...]call{
 	{271, ruleRefuse},     // process_vm_writev
 	{272, ruleRefuse},     // kcmp
 	{273, ruleRefuse},     // finit_module
-	{274, ruleAllow},      // sched_setattr
+	{274, ruleNotInit},    // sched_setattr
 	{275, ruleAllow},      // sched_getattr
 	{276, ruleAllow},      // renameat2
 	{277, ruleSeccomp},    // seccomp
@@ -280,7 +280,7 @@ var callsARM64 = [...]call{
 	{289, ruleAllow},      // pkey_alloc
 	{290, ruleAllow},      // pkey_free
 	{291, ruleAllow},      // statx
-	{292, ruleAllow},      // io_pgetevents
+	{292, ruleNoSys},      // io_pgetevents
 	{293, ruleAllow},      // rseq
 	{294, ruleRefuse},     // kexec_file_load
 	{424, ruleAllow},      // pidfd_send_signal

@@ -145,10 +145,10 @@ var callsAMD64 = [...]call{
 	{138, ruleAllow},       // fstatfs
 	{139, ruleNoSys},       // sysfs
 	{140, ruleAllow},       // getpriority
-	{141, ruleAllow},       // setpriority
-	{142, ruleAllow},       // sched_setparam
+	{141, rulePriority},    // setpriority
+	{142, ruleNotInit},     // sched_setparam
 	{143, ruleAllow},       // sched_getparam
-	{144, ruleAllow},       // sched_setscheduler
+	{144, ruleNotInit},     // sched_setscheduler
 	{145, ruleAllow},       // sched_getscheduler
 	{146, ruleAllow},       // sched_get_priority_max
 	{147, ruleAllow},       // sched_get_priority_min
@@ -207,14 +207,14 @@ var callsAMD64 = [...]call{
 	{200, ruleAllow},       // tkill
 	{201, ruleAllow},       // time
 	{202, ruleAllow},       // futex
-	{203, ruleAllow},       // sched_setaffinity
+	{203, ruleNotInit},     // sched_setaffinity
 	{204, ruleAllow},       // sched_getaffinity
 	{205, ruleAllow},       // set_thread_area
-	{206, ruleAllow},       // io_setup
-	{207, ruleAllow},       // io_destroy
-	{208, ruleAllow},       // io_getevents
-	{209, ruleAllow},       // io_submit
-	{210, ruleAllow},       // io_cancel
+	{206, ruleNoSys},       // io_setup
+	{207, ruleNoSys},       // io_destroy
+	{208, ruleNoSys},       // io_getevents
+	{209, ruleNoSys},       // io_submit
+	{210, ruleNoSys},       // io_cancel
 	{211, ruleAllow},       // get_thread_area
 	{212, ruleNoSys},       // lookup_dcookie
 	{213, ruleAllow},       // epoll_create
@@ -255,7 +255,7 @@ var callsAMD64 = [...]call{
 	{248, ruleRefuse},      // add_key
 	{249, ruleRefuse},      // request_key
 	{250, ruleRefuse},      // keyctl
-	{251, ruleAllow},       // ioprio_set
+	{251, ruleIoprio},      // ioprio_set
 	{252, ruleAllow},       // ioprio_get
 	{253, ruleAllow},       // inotify_init
 	{254, ruleAllow},       // inotify_add_watch
@@ -306,7 +306,7 @@ var callsAMD64 = [...]call{
 	{299, ruleAllow},       // recvmmsg
 	{300, ruleRefuse},      // fanotify_init
 	{301, ruleRefuse},      // fanotify_mark
-	{302, ruleAllow},       // prlimit64
+	{302, ruleNotInit},     // prlimit64
 	{303, ruleRefuse},      // name_to_handle_at
 	{304, ruleRefuse},      // open_by_handle_at
 	{305, ruleRefuse},      // clock_adjtime
@@ -318,7 +318,7 @@ var callsAMD64 = [...]call{
 	{311, ruleRefuse},      // process_vm_writev
 	{312, ruleRefuse},      // kcmp
 	{313, ruleRefuse},      // finit_module
-	{314, ruleAllow},       // sched_setattr
+	{314, ruleNotInit},     // sched_setattr
 	{315, ruleAllow},       // sched_getattr
 	{316, ruleAllow},       // renameat2
 	{317, ruleSeccomp},     // seccomp
@@ -337,7 +337,7 @@ var callsAMD64 = [...]call{
 	{330, ruleAllow},       // pkey_alloc
 	{331, ruleAllow},       // pkey_free
 	{332, ruleAllow},       // statx
-	{333, ruleAllow},       // io_pgetevents
+	{333, ruleNoSys},       // io_pgetevents
 	{334, ruleAllow},       // rseq
 	{335, ruleAllow},       // uretprobe
 	{424, ruleAllow},       // pidfd_send_signal

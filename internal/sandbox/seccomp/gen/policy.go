@@ -35,6 +35,8 @@ var withheld = []string{
 	"landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self",
 	// What is mounted; /proc/self/mountinfo says the same.
 	"statmount", "listmount",
+	// Asynchronous files of old: their number is one for the whole host.
+	"io_setup", "io_submit", "io_getevents", "io_pgetevents", "io_destroy", "io_cancel",
 }
 
 // done are calls that report success and do nothing. See the package comment.
@@ -51,6 +53,15 @@ var judged = map[string]string{
 	"seccomp":     "ruleSeccomp",
 	"socket":      "ruleSocket",
 	"socketpair":  "ruleSocketpair",
+
+	// What is done to a process by number must not be done to our PID 1.
+	"prlimit64":          "ruleNotInit",
+	"sched_setaffinity":  "ruleNotInit",
+	"sched_setattr":      "ruleNotInit",
+	"sched_setparam":     "ruleNotInit",
+	"sched_setscheduler": "ruleNotInit",
+	"ioprio_set":         "ruleIoprio",
+	"setpriority":        "rulePriority",
 }
 
 // renamed maps names of the number tables to moby's, which are the kernel's.
