@@ -46,6 +46,7 @@ type Server struct {
 	mcp      *mcp.Server
 	stop     context.Context // done when Serve was told to end
 	every    time.Duration   // least time between progress notifications
+	farewell time.Duration   // see farewell
 	shutdown context.CancelFunc
 }
 
@@ -67,7 +68,7 @@ func New(opt Options) *Server {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{opt: opt, every: 250 * time.Millisecond}
+	s := &Server{opt: opt, every: 250 * time.Millisecond, farewell: farewell}
 	s.stop, s.shutdown = context.WithCancel(context.Background())
 	s.mcp = mcp.NewServer(
 		&mcp.Implementation{Name: "belljar", Title: "Belljar", Version: opt.Version},
@@ -82,16 +83,41 @@ func New(opt Options) *Server {
 	return s
 }
 
+// farewell is how long a client that has gone, or a server that was told to end,
+// may take to read what is still to be said.
+const farewell = 2 * time.Second
+
 // Serve speaks with one client until the transport ends or ctx is done. Either
-// way the runs of that client are cancelled and have ended when Serve returns.
-// A server serves once.
+// way the runs of that client are cancelled, and they have ended when Serve
+// returns, unless the client does not read: then Serve gives up on it after two
+// seconds and leaves a goroutine to its blocked write, which only the end of the
+// process, or of the client, can end. A server serves once.
 func (s *Server) Serve(ctx context.Context, t mcp.Transport) error {
 	// The SDK keeps handlers running when the context of a session ends; they are
 	// ended through stop.
 	release := context.AfterFunc(ctx, s.shutdown)
 	defer release()
 	defer s.shutdown()
-	return s.mcp.Run(ctx, t)
+	// The transport's end comes to us as well: the SDK waits for answers that
+	// nobody may ever take.
+	gone, noMore := context.WithCancel(ctx)
+	defer noMore()
+	served := make(chan error, 1)
+	go func() { served <- s.mcp.Run(ctx, watched{t, noMore}) }()
+	select {
+	case err := <-served:
+		return err
+	case <-gone.Done():
+	}
+	late := time.NewTimer(s.farewell)
+	defer late.Stop()
+	select {
+	case err := <-served:
+		return err
+	case <-late.C:
+		s.opt.Log.Warn("the client does not read what it asked for; its answers are given up")
+		return ctx.Err()
+	}
 }
 
 // describeLive puts the description as of now into the answer to tools/list:

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -36,11 +37,11 @@ func Stdio() (mcp.Transport, error) {
 }
 
 // Pipes makes a transport of one JSON message per line.
-func Pipes(r io.ReadCloser, w io.WriteCloser) mcp.Transport {
+func Pipes(r io.ReadCloser, w io.WriteCloser) mcp.Transport { return pipes(r, w, farewell) }
+
+func pipes(r io.ReadCloser, w io.WriteCloser, patience time.Duration) mcp.Transport {
 	out := &lockedWriter{w: w}
-	in := &frames{Closer: r, r: bufio.NewReaderSize(r, 64<<10), max: maxLine, reply: func(b []byte) {
-		_, _ = out.Write(b) // a client that is gone is noticed by the session's own writes
-	}}
+	in := &frames{Closer: r, r: bufio.NewReaderSize(r, 64<<10), max: maxLine, reply: replier(out, patience)}
 	return &mcp.IOTransport{Reader: in, Writer: out, MaxLineLength: -1} // frames holds the bound
 }
 
@@ -58,6 +59,32 @@ func (l *lockedWriter) Write(p []byte) (int, error) {
 }
 
 func (l *lockedWriter) Close() error { return l.w.Close() }
+
+// replier writes the replies of frames, each within patience. Of a client that
+// takes none, frames must still see the end: what is not taken in time is written
+// later, and what comes before that is dropped.
+func replier(out io.Writer, patience time.Duration) func([]byte) {
+	free := make(chan struct{}, 1)
+	free <- struct{}{}
+	return func(b []byte) {
+		select {
+		case <-free:
+		default:
+			return
+		}
+		go func() {
+			_, _ = out.Write(b) // a client that is gone is noticed by the session's own writes
+			free <- struct{}{}
+		}()
+		late := time.NewTimer(patience)
+		defer late.Stop()
+		select {
+		case <-free:
+			free <- struct{}{}
+		case <-late.C:
+		}
+	}
+}
 
 // frames passes on the lines that are JSON-RPC messages. The SDK ends a session
 // at the first line that is not; here such a line gets an error reply, as the
@@ -114,7 +141,12 @@ func (f *frames) check(line []byte) []byte {
 	case !json.Valid(line):
 		f.answer(nil, jsonrpc.CodeParseError, "the line is no JSON")
 		return nil
-	case line[0] == '[': // a batch, for revisions that had them
+	case line[0] == '[':
+		f.answer(nil, jsonrpc.CodeInvalidRequest, "batching is not supported")
+		return nil
+	case !goodID(idOf(line)):
+		f.answer(idOf(line), jsonrpc.CodeInvalidRequest, "an id is a string or a whole number of at most 15 digits")
+		return nil
 	default:
 		if _, err := jsonrpc.DecodeMessage(line); err != nil {
 			f.answer(idOf(line), jsonrpc.CodeInvalidRequest, "the line is no JSON-RPC 2.0 message")
@@ -133,6 +165,21 @@ func idOf(line []byte) json.RawMessage {
 		return nil
 	}
 	return m.ID
+}
+
+// goodID tells whether the answer will have exactly this id. The SDK keeps numbers
+// as the nearest integer, by which 1.5 would get the answer of 1.
+func goodID(id json.RawMessage) bool {
+	if len(id) == 0 || id[0] < '0' && id[0] != '-' || id[0] > '9' {
+		return true // none, or none that is a number
+	}
+	digits := bytes.TrimPrefix(id, []byte("-"))
+	for _, c := range digits {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return len(digits) <= 15 && string(id) != "-0"
 }
 
 func (f *frames) answer(id json.RawMessage, code int64, message string) {

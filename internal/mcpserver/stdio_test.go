@@ -5,12 +5,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/belljar/belljar/internal/testkit"
 	"github.com/google/go-cmp/cmp"
@@ -144,7 +146,9 @@ func answered(line []byte) bool {
 func tidy(t *testing.T, line []byte) []byte {
 	t.Helper()
 	var m map[string]any
-	if err := json.Unmarshal(line, &m); err != nil {
+	dec := json.NewDecoder(bytes.NewReader(line))
+	dec.UseNumber() // an id must come back digit for digit
+	if err := dec.Decode(&m); err != nil {
 		t.Fatalf("%v in %q", err, line)
 	}
 	if res, ok := m["result"].(map[string]any); ok {
@@ -169,6 +173,72 @@ func tidy(t *testing.T, line []byte) []byte {
 		t.Fatal(err)
 	}
 	return append(b, '\n')
+}
+
+// TestClientThatDoesNotRead leaves an answer in a full pipe: the server ends all
+// the same, by the end of stdin and by its context.
+func TestClientThatDoesNotRead(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		more string // sent after the call
+		stop bool   // end by the context; else by the end of stdin
+	}{
+		{name: "end of stdin"},
+		{name: "told to end", stop: true},
+		{name: "lines that are no messages before the end of stdin", more: "a\nb\nc\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			testkit.LeakCheck(t)
+			inR, inW, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			outR, outW, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			out := &noticed{File: outW, begun: make(chan struct{}, 16)}
+			s := New(Options{Runner: newEngine()})
+			s.farewell = 20 * time.Millisecond
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			served := make(chan error, 1)
+			go func() { served <- s.Serve(ctx, pipes(inR, out, s.farewell)) }()
+			send := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}` + "\n" +
+				`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"execute_code","arguments":{"code":"print ` + strings.Repeat("x", 300_000) + `"}}}` + "\n"
+			if _, err := io.WriteString(inW, send); err != nil {
+				t.Fatal(err)
+			}
+			<-out.begun
+			<-out.begun // the answer that does not fit
+			if _, err := io.WriteString(inW, tt.more); err != nil {
+				t.Fatal(err)
+			}
+			if tt.stop {
+				cancel()
+			} else {
+				inW.Close()
+			}
+			err = <-served
+			if tt.stop && !errors.Is(err, context.Canceled) || !tt.stop && err != nil {
+				t.Errorf("serve: %v", err)
+			}
+			outR.Close() // ends the blocked write
+			inW.Close()
+			outW.Close()
+		})
+	}
+}
+
+// noticed tells when a write begins.
+type noticed struct {
+	*os.File
+	begun chan struct{}
+}
+
+func (n *noticed) Write(p []byte) (int, error) {
+	n.begun <- struct{}{}
+	return n.File.Write(p)
 }
 
 // TestNothingButProtocolOnStdout lets the fake engine and a child of it print to
@@ -235,6 +305,8 @@ func TestFrames(t *testing.T) {
 		{"no message", "{}\n5\nnull\n" + good + "\n", good + "\n", 3},
 		{"too long", strings.Repeat("x", 300) + "\n" + good + "\n", good + "\n", 1},
 		{"too long and no end", strings.Repeat("x", 300), "", 1},
+		{"a batch", "[" + good + "]\n[]\n" + good + "\n", good + "\n", 2},
+		{"an id that is no whole number", `{"jsonrpc":"2.0","id":1.5,"method":"a"}` + "\n", "", 1},
 		{"two values in a line", good + good + "\n", "", 1},
 		{"a header of another protocol", "Content-Length: 30\r\n\r\n" + good + "\n", good + "\n", 1},
 	}
