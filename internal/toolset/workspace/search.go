@@ -10,7 +10,9 @@ import (
 	"io/fs"
 	"os"
 	"regexp"
+	"regexp/syntax"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/belljar/belljar/internal/toolset/plain"
 )
@@ -40,12 +42,13 @@ const maxLineChars = 2000
 // at most, and any answer 8 MiB; more is an error, as is having read 2 GiB. Binary
 // files (a NUL byte among the first 8,000) are passed over, as are files that
 // cannot be read, unless the path names one. A line is searched in its first 1 MiB.
+// As many searches work at once as there are processors, others wait.
 func (w *Workspace) Search(ctx context.Context, pattern string, o SearchOptions) ([]Match, error) {
 	rel, err := relative(o.Path)
 	if err != nil {
 		return nil, err
 	}
-	re, err := compile(pattern, o.IgnoreCase)
+	re, prefix, err := compile(pattern, o.IgnoreCase)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +56,11 @@ func (w *Workspace) Search(ctx context.Context, pattern string, o SearchOptions)
 	if err != nil {
 		return nil, err
 	}
-	s := &searcher{w: w, re: re, found: []Match{}, left: w.caps.scanned,
+	if err := w.takeTurn(ctx); err != nil {
+		return nil, err
+	}
+	defer func() { <-w.searches }()
+	s := &searcher{w: w, re: re, prefix: prefix, found: []Match{}, left: w.caps.scanned,
 		tally: tally{caps: w.caps, want: o.Max, remedy: "narrow pattern, path or glob"}}
 
 	info, err := w.root.Stat(rel)
@@ -87,28 +94,101 @@ func (w *Workspace) Search(ctx context.Context, pattern string, o SearchOptions)
 	return s.found, nil
 }
 
-func compile(pattern string, ignoreCase bool) (*regexp.Regexp, error) {
+// takeTurn waits until few enough searches are at work.
+func (w *Workspace) takeTurn(ctx context.Context) error {
+	select {
+	case w.searches <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case w.searches <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for other searches: %w", ctx.Err())
+	}
+}
+
+// maxProgram bounds a compiled pattern, in instructions: a search may cost as
+// many steps for each character.
+const maxProgram = 1000
+
+// compile also gives the bytes with which every match begins; none: unknown.
+func compile(pattern string, ignoreCase bool) (*regexp.Regexp, []byte, error) {
 	if len(pattern) > maxPattern {
-		return nil, fmt.Errorf("the pattern is %d bytes long, more than %d", len(pattern), maxPattern)
+		return nil, nil, fmt.Errorf("the pattern is %d bytes long, more than %d", len(pattern), maxPattern)
 	}
 	if ignoreCase {
 		pattern = "(?i:" + pattern + ")"
 	}
+	invalid := func(err error) error {
+		why := strings.TrimPrefix(err.Error(), "error parsing regexp: ")
+		return fmt.Errorf("the pattern is no RE2 regular expression: %s", plain.Line(why, 200))
+	}
+	tree, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return nil, nil, invalid(err)
+	}
+	prog, err := syntax.Compile(tree.Simplify())
+	if err != nil {
+		return nil, nil, invalid(err)
+	}
+	if n := len(prog.Inst); n > maxProgram {
+		return nil, nil, fmt.Errorf("the pattern becomes %d instructions, more than %d; repeat less in it", n, maxProgram)
+	}
 	re, err := regexp.Compile(pattern)
 	if err != nil {
-		why := strings.TrimPrefix(err.Error(), "error parsing regexp: ")
-		return nil, fmt.Errorf("the pattern is no RE2 regular expression: %s", plain.Line(why, 200))
+		return nil, nil, invalid(err)
 	}
-	return re, nil
+	prefix, _ := re.LiteralPrefix()
+	return re, []byte(prefix), nil
 }
 
 type searcher struct {
-	w     *Workspace
-	re    *regexp.Regexp
-	left  int64 // bytes that may still be read
-	found []Match
-	tally tally
-	buf   *bufio.Reader
+	w      *Workspace
+	re     *regexp.Regexp
+	prefix []byte // of every match
+	left   int64  // bytes that may still be read
+	found  []Match
+	tally  tally
+	buf    *bufio.Reader
+}
+
+// unlooked is how many bytes are searched between two looks at the context. With
+// the largest pattern they take some tenths of a second.
+const unlooked = 32 << 10
+
+// match tells whether a line matches. The end of the context ends it early, with
+// an answer that means nothing then.
+func (s *searcher) match(ctx context.Context, line []byte) bool {
+	if len(line) <= unlooked {
+		return s.re.Match(line)
+	}
+	if !bytes.Contains(line, s.prefix) { // much quicker than to read the line by characters
+		return false
+	}
+	return s.re.MatchReader(&runes{ctx: ctx, text: line})
+}
+
+// runes gives the characters of a line until the context ends.
+type runes struct {
+	ctx  context.Context
+	text []byte
+	read int // since the last look
+}
+
+func (r *runes) ReadRune() (rune, int, error) {
+	if r.read++; r.read >= unlooked/8 {
+		if r.read = 0; r.ctx.Err() != nil {
+			return 0, 0, io.EOF
+		}
+	}
+	if len(r.text) == 0 {
+		return 0, 0, io.EOF
+	}
+	c, size := utf8.DecodeRune(r.text)
+	r.text = r.text[size:]
+	return c, size, nil
 }
 
 // stopped says how far a search came that met a bound.
@@ -152,7 +232,7 @@ func (s *searcher) file(ctx context.Context, f *os.File, rel string) error {
 		if s.left < 0 {
 			return bound{fmt.Sprintf("gave up after reading %s, at %s", bytesText(s.w.caps.scanned), plain.Quote(rel)), "narrow path or glob"}
 		}
-		if since += int64(len(piece)); since >= 1<<20 {
+		if since += int64(len(piece)); since >= unlooked {
 			since = 0
 			if ctx.Err() != nil {
 				return s.timeUp(rel)
@@ -175,7 +255,11 @@ func (s *searcher) file(ctx context.Context, f *os.File, rel string) error {
 			return nil // the end, or what was read until a fault
 		}
 		line = bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
-		if s.re.Match(line) {
+		matched := s.match(ctx, line)
+		if len(line) > unlooked && ctx.Err() != nil {
+			return s.timeUp(rel)
+		}
+		if matched {
 			if err := s.add(rel, number, line); err != nil {
 				return err
 			}

@@ -17,8 +17,9 @@ import (
 
 // Workspace is one opened folder. It is safe for concurrent use.
 type Workspace struct {
-	root *os.Root
-	caps caps
+	root     *os.Root
+	caps     caps
+	searches chan struct{} // one for each search that works now
 }
 
 // caps bound every answer. Sizes in bytes.
@@ -74,7 +75,7 @@ func Open(dir string) (*Workspace, error) {
 	if err != nil {
 		return nil, unopened(err)
 	}
-	return &Workspace{root: root, caps: defaultCaps}, nil
+	return &Workspace{root: root, caps: defaultCaps, searches: make(chan struct{}, runtime.GOMAXPROCS(0))}, nil
 }
 
 // unopened says why a folder could not be opened. The path is not said again.
