@@ -39,6 +39,7 @@ type Config struct {
 	MaxResult   int64 `toml:"max_result"`    // bytes of one result; default 16 MiB, at most 1 GiB
 	MaxHeld     int64 `toml:"max_held"`      // bytes of arguments and unread results of a run; default 128 MiB
 	MaxInFlight int   `toml:"max_in_flight"` // calls of a run that are not answered; default 64
+	MaxRunning  int   `toml:"max_running"`   // those of them that run at once, the others wait; default 16
 	MaxStreams  int   `toml:"max_streams"`   // processes of a run that call tools; default 64
 	MaxDepth    int   `toml:"max_depth"`     // nesting of arguments; default 256
 	MaxName     int   `toml:"max_name"`      // bytes of a tool's name; default 128, at most 255
@@ -80,6 +81,7 @@ func (c Config) withDefaults() (Config, error) {
 		size("max_result", &c.MaxResult, 16<<20, hardFrame),
 		size("max_held", &c.MaxHeld, 128<<20, 1<<40),
 		count("max_in_flight", &c.MaxInFlight, 64, 1<<16),
+		count("max_running", &c.MaxRunning, 16, 1<<16),
 		count("max_streams", &c.MaxStreams, 64, 1<<12),
 		count("max_depth", &c.MaxDepth, 256, 10000),
 		count("max_name", &c.MaxName, 128, 255),
@@ -141,7 +143,7 @@ func Open(ctx context.Context, cfg Config, h Handler) (*Bridge, error) {
 		handler: h,
 		child:   os.NewFile(uintptr(fds[1]), "bridge-child"),
 		slots:   make(chan struct{}, cfg.MaxInFlight),
-		held:    newBudget(cfg.MaxHeld),
+		held:    newBudget(cfg.MaxHeld, cfg.MaxRunning, cfg.MaxResult),
 		idle:    make(chan struct{}),
 		streams: map[*stream]struct{}{},
 		live:    2, // control and watch

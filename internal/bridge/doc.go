@@ -61,6 +61,8 @@
 //	result above MaxResult         error answer, code result_too_large
 //	results nobody reads           error answer, code backlog, above MaxHeld
 //	MaxInFlight calls in flight    reading stops until one is answered
+//	MaxRunning calls run           the others wait in memory, as do all while answers
+//	                               that the script has not read fill MaxHeld
 //	frame cut off by the end       that stream ends, its calls are cancelled
 //	length above 1 GiB             no frame of ours: the bridge of this run is closed
 //

@@ -76,6 +76,43 @@ func TestFloodWithoutReading(t *testing.T) {
 	}
 }
 
+// TestManyCallsFewRun has more calls in flight than may run, and answers of which
+// as many as run would not fit: they wait, and all are answered.
+func TestManyCallsFewRun(t *testing.T) {
+	const each = 1 << 20
+	var running atomic.Int64
+	b := open(t, Config{MaxRunning: 4, MaxHeld: 8 * each}, handler(func(context.Context, string, []byte) (belljar.Value, error) {
+		if n := running.Add(1); n > 4 {
+			t.Errorf("%d calls run", n)
+		}
+		defer running.Add(-1)
+		time.Sleep(5 * time.Millisecond)
+		return belljar.Value{Data: make([]byte, each)}, nil
+	}))
+	var wg sync.WaitGroup
+	for range 3 {
+		r := dial(t, b)
+		wg.Go(func() {
+			for id := range uint32(20) {
+				if err := r.write(callFrame(id, "big", "{}")); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+			for range 20 {
+				if _, kind, body, err := r.reply(); err != nil || kind != kindText {
+					t.Errorf("kind %d, %v, %.100s", kind, err, body)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for b.held.now() != 0 {
+		time.Sleep(time.Millisecond)
+	}
+}
+
 // TestBacklog makes the answers of one stream pile up beyond what may be held.
 func TestBacklog(t *testing.T) {
 	const each = 3 << 20

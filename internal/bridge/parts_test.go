@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,52 +13,86 @@ import (
 )
 
 func TestBudget(t *testing.T) {
-	g := newBudget(100)
+	g := newBudget(100, 2, 1000) // 25 for each call that runs
 	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan bool)
 	if !g.wait(ctx, 1000) {
 		t.Fatal("one alone must always fit")
 	}
-	if g.try(1) {
-		t.Error("a result went beyond what may be held")
-	}
-	done := make(chan bool)
 	go func() { done <- g.wait(ctx, 10) }()
 	g.release(1000)
 	if !<-done {
 		t.Error("a release did not let the next one in")
 	}
-	if !g.try(90) || g.try(1) {
-		t.Error("results may fill all, and not more")
+	if !g.begin(ctx) || !g.begin(ctx) {
+		t.Fatal("there is room for two calls")
+	}
+	go func() { done <- g.begin(ctx) }()
+	if !g.settle(10, 60) { // 60 held, 25 kept free
+		t.Error("an answer that fits was dropped")
+	}
+	if g.settle(0, 50) {
+		t.Error("an answer went beyond what may be held")
+	}
+	if !<-done {
+		t.Error("the end of a call did not let the next one begin")
+	}
+	go func() { done <- g.begin(ctx) }() // no room: 60 held, 25 kept free
+	if !g.settle(0, 30) {
+		t.Error("an answer that fits was dropped")
+	}
+	g.answered(60)
+	if !<-done {
+		t.Error("an answer that was read did not let the next call begin")
+	}
+	if !g.settle(0, 70) || g.now() != 100 {
+		t.Errorf("answers may fill all; %d are held", g.now())
 	}
 	go func() { done <- g.wait(ctx, 1) }()
+	go func() { done <- g.begin(ctx) }()
 	cancel()
-	if <-done {
+	if <-done || <-done {
 		t.Error("waiting did not end with the context")
 	}
-	g.release(90)
-	g.release(10)
-	if g.now() != 0 {
-		t.Errorf("%d bytes are held", g.now())
+	g.answered(30)
+	g.answered(70)
+	if !g.begin(context.Background()) || !g.settle(0, 1000) {
+		t.Error("one answer alone must always fit")
+	}
+	g.answered(1000)
+	if g.now() != 0 || g.answers != 0 || g.running != 0 {
+		t.Errorf("%d bytes are held, %d of answers, %d calls run", g.now(), g.answers, g.running)
 	}
 }
 
 func TestBudgetHammer(t *testing.T) {
 	const most = 1000
-	g := newBudget(most)
+	g := newBudget(most, 5, 100)
 	var wg sync.WaitGroup
+	var running atomic.Int64
 	for n := range 16 {
 		wg.Go(func() {
 			ctx, cancel := context.WithCancel(context.Background())
 			for i := range 500 {
-				size := int64(n*i%400 + 1)
-				if g.wait(ctx, size) {
-					g.release(size)
+				args, size := int64(n*i%200+1), int64(n*i%400+1)
+				if !g.wait(ctx, args) {
+					continue
 				}
-				if g.try(size) {
+				if !g.begin(ctx) {
+					g.release(args)
+					continue
+				}
+				if now := running.Add(1); now > 5 {
+					t.Errorf("%d run", now)
+				}
+				running.Add(-1)
+				if fits := g.settle(args, size); fits {
 					if now := g.now(); now > most {
 						t.Errorf("%d held", now)
 					}
-					g.release(size)
+					g.answered(size)
+				} else if size <= 100 {
+					t.Errorf("an answer of %d was dropped", size)
 				}
 				if i == 450 && n%4 == 0 {
 					cancel()
@@ -67,8 +102,8 @@ func TestBudgetHammer(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if g.now() != 0 {
-		t.Errorf("%d bytes are held at the end", g.now())
+	if g.now() != 0 || g.answers != 0 || g.running != 0 {
+		t.Errorf("%d bytes are held at the end, %d of answers, %d calls run", g.now(), g.answers, g.running)
 	}
 }
 
@@ -114,6 +149,7 @@ func TestConfigRefusesNonsense(t *testing.T) {
 		"negative result":          {MaxResult: -1},
 		"negative held":            {MaxHeld: -1},
 		"negative in flight":       {MaxInFlight: -1},
+		"negative running":         {MaxRunning: -1},
 		"negative streams":         {MaxStreams: -1},
 		"name above its byte":      {MaxName: 256},
 		"depth":                    {MaxDepth: 1 << 30},

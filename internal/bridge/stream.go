@@ -210,22 +210,27 @@ func (s *stream) read(h head) (*call, *belljar.ToolError, error) {
 
 // run has one call answered.
 func (s *stream) run(k *call) {
-	if !s.b.begin() {
+	if !s.b.held.begin(s.ctx) {
 		s.drop(k)
+		return
+	}
+	if !s.b.begin() {
+		s.b.held.settle(k.size, 0)
+		s.b.give()
 		return
 	}
 	v, err := s.ask(k)
 	if s.ctx.Err() != nil { // nobody waits for it any more
-		s.drop(k)
+		s.b.held.settle(k.size, 0)
+		s.b.give()
 		return
 	}
-	s.b.held.release(k.size)
 	r := s.answer(k, v, err)
 	r.asked = true
 	s.out.send(r)
 }
 
-// drop forgets a call whose answer nobody will read.
+// drop forgets a call that was not let run.
 func (s *stream) drop(k *call) {
 	s.b.held.release(k.size)
 	s.b.give()
@@ -241,9 +246,14 @@ func (s *stream) ask(k *call) (v belljar.Value, err error) {
 	return s.b.handler.Call(s.ctx, k.tool, k.args)
 }
 
-// answer makes the reply to a call from what the handler said.
+// answer makes the reply to a call from what the handler said, and settles what
+// the call holds.
 func (s *stream) answer(k *call, v belljar.Value, err error) *reply {
+	settled := false
 	fail := func(e *belljar.ToolError) *reply {
+		if !settled {
+			s.b.held.settle(k.size, 0)
+		}
 		return &reply{id: k.id, kind: kindError, data: encodeError(e)}
 	}
 	if err != nil {
@@ -271,7 +281,8 @@ func (s *stream) answer(k *call, v belljar.Value, err error) *reply {
 		s.b.fault(fmt.Errorf("call tool %q: value of unknown kind %d", k.tool, v.Kind))
 		return fail(&belljar.ToolError{Tool: k.tool, Code: "failed", Reason: fmt.Sprintf("tool '%s' failed", k.tool)})
 	}
-	if !s.b.held.try(n) {
+	settled = true
+	if !s.b.held.settle(k.size, n) {
 		return fail(&belljar.ToolError{Tool: k.tool, Code: "backlog", Reason: fmt.Sprintf(
 			"the answer of tool '%s' was dropped: answers that the script has not read yet fill %d bytes; make fewer large calls at the same time",
 			k.tool, s.b.cfg.MaxHeld)})

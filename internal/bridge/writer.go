@@ -104,7 +104,7 @@ func (w *writer) finish(r *reply, err error) {
 	}
 	r.data, r.parts, r.left = nil, [2][]byte{}, nil
 	if r.held > 0 {
-		b.held.release(r.held)
+		b.held.answered(r.held)
 	}
 	b.give()
 	if err != nil {
