@@ -8,10 +8,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/belljar/belljar/internal/testkit"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // TestKilled kills the whole command at random instants of a run. Processes and
@@ -114,6 +116,17 @@ func TestLongLife(t *testing.T) {
 			}
 		}
 	}
+	// A run that comes while the last one's slot is being cleared gets another slot;
+	// all that there will be are made now.
+	var several sync.WaitGroup
+	for range 4 {
+		several.Go(func() {
+			for range 5 {
+				_, _ = cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_code", Arguments: map[string]any{"code": "print(1)"}})
+			}
+		})
+	}
+	several.Wait()
 	play(20)
 	before := holdings(pids)
 	play(rounds)
