@@ -58,13 +58,19 @@ type app struct {
 	err    io.Writer
 	outTTY bool
 	errTTY bool
-	dir    string // working directory
-	env    []string
-	open   func(ctx context.Context, s *settings, log *slog.Logger) (Engine, error)
+	// outLost says that nothing comes of what is written to out.
+	outLost bool
+	dir     string // working directory
+	env     []string
+	open    func(ctx context.Context, s *settings, log *slog.Logger) (Engine, error)
 	// signals gets the signals that cancel; nil in tests that send none.
 	signals <-chan os.Signal
 	exit    func(code int) // of the second signal
 }
+
+// heapLimit is from which memory on, in bytes, collections come early. It refuses
+// nothing: what is alive may be more.
+const heapLimit = 256 << 20
 
 // Main runs the command of this process and gives its exit code.
 func Main() int {
@@ -74,16 +80,21 @@ func Main() int {
 	}
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	// A reader of stdout that goes away is an error of the write, which ends the
 	// run in order, and not a signal that leaves everything lying about. It is
 	// caught, not ignored: programs that we start would inherit the latter.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	// The heap of a command is small and what passes through it (files, answers of
 	// tools) is short-lived: collecting it less often saves more than it costs.
+	// A heap that is large after all is collected as often as it takes.
 	debug.SetGCPercent(400)
+	debug.SetMemoryLimit(heapLimit)
 	a := &app{
-		in: os.Stdin, out: os.Stdout, err: os.Stderr,
-		outTTY: term.IsTerminal(1), errTTY: term.IsTerminal(2),
+		in: os.Stdin, out: stdout{os.Stdout}, err: os.Stderr,
+		outTTY: term.IsTerminal(1), errTTY: term.IsTerminal(2), outLost: leadsNowhere(1),
 		dir: dir, env: os.Environ(), open: openJar,
 		signals: signals, exit: os.Exit,
 	}
@@ -163,6 +174,11 @@ func (a *app) getenv(name string) string {
 
 // errCancelled is the cause of a run that a signal cancelled.
 type errCancelled struct{ signal os.Signal }
+
+func isCancelled(err error) bool {
+	_, ok := errors.AsType[errCancelled](err)
+	return ok || errors.Is(err, context.Canceled)
+}
 
 func (e errCancelled) Error() string { return "cancelled by " + e.signal.String() }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -61,7 +60,7 @@ func (a *app) request(ctx context.Context, f *runFlags, kind belljar.Kind, file 
 		req.Env[k] = v
 	}
 	for _, spec := range f.files {
-		in, err := readInput(spec)
+		in, err := readInput(ctx, spec)
 		if err != nil {
 			return nil, err
 		}
@@ -81,9 +80,12 @@ func (a *app) readSource(ctx context.Context, req *belljar.Request, file string)
 		req.Source = string(text)
 		return err
 	}
-	text, err := readFile(file, maxSource)
+	text, err := readFile(ctx, file, maxSource)
 	if errors.Is(err, errTooLong) {
 		return belljar.Refuse(belljar.CodeSourceTooLarge, "Move data out of the source and give it with --file.", "%s has more than %d bytes.", file, maxSource)
+	}
+	if isCancelled(err) {
+		return err
 	}
 	if err != nil {
 		return belljar.Refuse(belljar.CodeBadRequest, "Name a file that can be read, or - for stdin.", "Cannot read %s: %v.", file, bare(err))
@@ -110,7 +112,7 @@ func plainName(name string) bool {
 }
 
 // readInput reads SRC[:NAME]. A file whose own name has a colon wins.
-func readInput(spec string) (belljar.File, error) {
+func readInput(ctx context.Context, spec string) (belljar.File, error) {
 	src, name := spec, ""
 	if _, err := os.Lstat(spec); err != nil {
 		if i := strings.LastIndexByte(spec, ':'); i > 0 {
@@ -120,7 +122,10 @@ func readInput(spec string) (belljar.File, error) {
 	if name == "" {
 		name = filepath.Base(src)
 	}
-	data, err := readFile(src, maxInput)
+	data, err := readFile(ctx, src, maxInput)
+	if isCancelled(err) {
+		return belljar.File{}, err
+	}
 	if err != nil {
 		return belljar.File{}, belljar.Refuse(belljar.CodeBadRequest, "Name a file that can be read.", "Cannot read --file %s: %v.", src, bare(err))
 	}
@@ -128,32 +133,6 @@ func readInput(spec string) (belljar.File, error) {
 		return belljar.File{Name: name, Content: string(data)}, nil
 	}
 	return belljar.File{Name: name, Content: base64.StdEncoding.EncodeToString(data), Encoding: "base64"}, nil
-}
-
-var errTooLong = errors.New("it is too large")
-
-func readFile(path string, most int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.IsDir() {
-		return nil, errors.New("it is a folder")
-	}
-	data, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && int64(len(data)) > most {
-		err = errTooLong
-	}
-	return data, err
-}
-
-// bare takes path and operation out of an error: the sentence has the path.
-func bare(err error) error {
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		return pe.Err
-	}
-	return err
 }
 
 // readAll reads to the end, or until the call is cancelled.

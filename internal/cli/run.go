@@ -138,6 +138,7 @@ func (a *app) runOne(ctx context.Context, eng Engine, f *runFlags, kind belljar.
 		if err != nil {
 			return nil, err
 		}
+		a.sayLost(f.quiet)
 		return res, a.printJSON(res)
 	}
 	for _, note := range lowered {
@@ -156,23 +157,31 @@ func (a *app) runOne(ctx context.Context, eng Engine, f *runFlags, kind belljar.
 	case err != nil:
 		return nil, err
 	case writeErr != nil:
-		return nil, fmt.Errorf("write to stdout: %w", writeErr)
+		return nil, writeErr
 	}
 	if req.Kind == belljar.KindScript && !f.quiet {
 		for _, c := range eng.Unavailable(ctx) {
 			a.say("%s", c.Meaning)
 		}
 	}
+	if res.Stdout != "" {
+		a.sayLost(f.quiet)
+	}
 	a.runLine(res, f.quiet)
 	return res, nil
+}
+
+func (a *app) sayLost(quiet bool) {
+	if a.outLost && !quiet {
+		a.say("stdout is closed or leads to /dev/null: what was printed there is lost.")
+	}
 }
 
 // runFailed ends a run that has no result.
 func (a *app) runFailed(args []string, err error) int {
 	res := unmade(err)
-	if asksJSON(args) {
-		_ = a.printJSON(res) // the exit code tells the same
-	} else {
+	// What could not be written on stdout must not stay unsaid.
+	if !asksJSON(args) || a.printJSON(res) != nil {
 		a.say("%s", output.Sentences([]string{*res.Error}))
 	}
 	return exitCode(res)

@@ -26,8 +26,8 @@ func (a *app) readStdin(ctx context.Context, flag string, taken bool) (string, e
 	case flag == "-":
 		data, err = readAll(ctx, a.in, maxStdin)
 	case flag != "":
-		data, err = readFile(flag, maxStdin)
-		if err != nil && !errors.Is(err, errTooLong) {
+		data, err = readFile(ctx, flag, maxStdin)
+		if err != nil && !errors.Is(err, errTooLong) && !isCancelled(err) {
 			return "", belljar.Refuse(belljar.CodeBadRequest, "Name a file that can be read, or - for stdin.", "Cannot read --stdin %s: %v.", flag, bare(err))
 		}
 	case !taken && a.stdinMeant(ctx):
