@@ -40,24 +40,18 @@ func (h *Host) newSlot(index int) (s *slot, err error) {
 			s.close()
 		}
 	}()
-	groups, err := h.openGroups()
-	if err != nil {
-		return s, err
-	}
-	// Whoever names a group means its limits: to run without them would be weaker
-	// than asked.
-	if missing := groups.Missing(); h.cfg.CgroupParent != "" && len(missing) > 0 {
-		return s, badParent(h.cfg.CgroupParent, missing[0].Reason)
-	}
-	if s.spawner, err = initproc.Start(nil); err != nil {
+	// The spawner starts while its groups are made.
+	started := make(chan error, 1)
+	go func() {
+		var err error
+		s.spawner, err = initproc.Start(nil)
+		started <- err
+	}()
+	err = s.makeGroups(h)
+	if err = errors.Join(<-started, err); err != nil {
 		return s, err
 	}
 	s.protect()
-	s.missing = groups.Missing()
-	s.memoryLimited, s.processesLimited = groups.Has("memory"), groups.Has("pids")
-	if s.group, err = groups.NewSlot(); err != nil {
-		return s, err
-	}
 	err = s.group.EnterBy(s.spawner.PID(), func(tasks []string) error {
 		t := &initproc.Table{}
 		for _, file := range tasks {
@@ -68,6 +62,23 @@ func (h *Host) newSlot(index int) (s *slot, err error) {
 		return s.spawner.Walk(t)
 	})
 	return s, err
+}
+
+// makeGroups makes the slot's control groups.
+func (s *slot) makeGroups(h *Host) error {
+	groups, err := h.openGroups()
+	if err != nil {
+		return err
+	}
+	// Whoever names a group means its limits: to run without them would be weaker
+	// than asked.
+	s.missing = groups.Missing()
+	if h.cfg.CgroupParent != "" && len(s.missing) > 0 {
+		return badParent(h.cfg.CgroupParent, s.missing[0].Reason)
+	}
+	s.memoryLimited, s.processesLimited = groups.Has("memory"), groups.Has("pids")
+	s.group, err = groups.NewSlot()
+	return err
 }
 
 func badParent(parent, reason string) error {
