@@ -97,6 +97,16 @@ func TestReadme(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// A home of its own for the commands, but not for the compiler: what it has
+	// built and fetched stays where it is.
+	var caches []string
+	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH"} {
+		dir, err := exec.Command("go", "env", name).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		caches = append(caches, name+"="+strings.TrimSpace(string(dir)))
+	}
 	blocks := marked(string(text))
 	if len(blocks) == 0 {
 		t.Fatalf("%s has no block that begins with ```sh run", readme)
@@ -108,6 +118,7 @@ func TestReadme(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), "sh", "-eu", "-c", script)
 			cmd.Dir = filepath.Dir(readme)
 			cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME=", "XDG_STATE_HOME=", "XDG_CACHE_HOME=", "BELLJAR_STATE_DIR=")
+			cmd.Env = append(cmd.Env, caches...)
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("%v\n%s\n%s", err, script, out)
 			}
