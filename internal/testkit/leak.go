@@ -10,6 +10,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -17,7 +18,8 @@ import (
 // LeakCheck remembers what there is now and fails the test if, after it and the
 // clean-ups registered later than this call, something is left: goroutines,
 // open descriptors, child processes, mounts, control groups and temporary
-// folders named belljar-*. What is on its way out is given two seconds.
+// folders named belljar-*. What is on its way out is given six seconds: groups of
+// an engine that a neighbour's test has killed go with the next start there.
 //
 // It gives the test a TMPDIR of its own, so it cannot be used by parallel tests;
 // there a leak could not be told from a neighbour's work anyway.
@@ -28,7 +30,7 @@ func LeakCheck(t testing.TB) {
 	before := snapshot(tmp)
 	t.Cleanup(func() {
 		var left []string
-		for deadline := time.Now().Add(2 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		for deadline := time.Now().Add(6 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 			left = snapshot(tmp).since(before)
 			if len(left) == 0 {
 				return
@@ -158,7 +160,7 @@ func (s state) groups() {
 				return nil // a group may vanish while we look
 			}
 			if strings.HasPrefix(d.Name(), "belljar-") {
-				if !ofNeighbour(d.Name()) {
+				if !ofNeighbour(d.Name()) && ours(d) {
 					s["cgroup "+path] = "control group " + path
 				}
 				return fs.SkipDir
@@ -169,6 +171,17 @@ func (s state) groups() {
 			return nil
 		})
 	}
+}
+
+// ours says that a group was made by this user: another user's cannot be left
+// behind by us.
+func ours(d fs.DirEntry) bool {
+	info, err := d.Info()
+	if err != nil {
+		return false // it vanished
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return !ok || int(st.Uid) == os.Geteuid()
 }
 
 func ofNeighbour(name string) bool {
