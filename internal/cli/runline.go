@@ -26,11 +26,17 @@ func (a *app) runLine(res *belljar.Result, quiet bool) {
 	if !quiet && wantedTools(res) {
 		a.say("this ran as a snippet, which has no tools; use --workspace DIR, --mcp-config FILE or --script.")
 	}
-	if quiet || res.Stage != belljar.StageRun || res.Kind != belljar.KindScript && !a.errTTY {
+	if quiet || res.Stage != belljar.StageRun {
 		return
 	}
-	for _, d := range res.Denials {
-		a.say("refused by the sandbox: %s", d.Explain)
+	shown := res.Kind == belljar.KindScript || a.errTTY
+	if failed := !res.OK || res.ExitCode != nil && *res.ExitCode != 0; shown || failed {
+		for _, d := range res.Denials {
+			a.say("refused by the sandbox: %s", d.Explain)
+		}
+	}
+	if !shown {
+		return
 	}
 	a.say("%s", summary(res))
 }

@@ -24,6 +24,10 @@ func normalise(name string) string {
 	return string(b)
 }
 
+// broad is the form under which names are compared where that denies: without
+// regard to case, too.
+func broad(name string) string { return strings.ToLower(normalise(name)) }
+
 // same reports whether two names have one normalised form. It allocates nothing:
 // it runs for every entry of a fence at every call.
 func same(a, b string) bool {
@@ -58,13 +62,13 @@ func (s set) has(name string) bool {
 // what lies between the stars, normalised.
 type glob []string
 
-func newGlob(pattern string) glob { return strings.Split(normalise(pattern), "*") }
+func newGlob(pattern string) glob { return strings.Split(broad(pattern), "*") }
 
 func (g glob) match(name string) bool {
+	name = broad(name)
 	if len(g) == 1 { // no star: the usual entry
-		return same(g[0], name)
+		return g[0] == name
 	}
-	name = normalise(name)
 	last := len(g) - 1
 	if len(name) < len(g[0])+len(g[last]) || !strings.HasPrefix(name, g[0]) || !strings.HasSuffix(name, g[last]) {
 		return false

@@ -25,7 +25,8 @@ func TestGlob(t *testing.T) {
 		{"a*b*c", "acb", false},
 		{"*b*b*", "b", false},
 		{"**", "any", true},
-		{"Write_*", "write_x", false},
+		{"Write_*", "write_x", true},
+		{"drop-table", "DROP_TABLE", true},
 	}
 	for _, c := range cases {
 		t.Run(c.pattern+" "+c.name, func(t *testing.T) {

@@ -16,6 +16,8 @@ var curated = newSet("read_file", "list_dir", "find_files", "search_files", "fet
 // ask a person, or start work that would run outside this run's limits.
 var never = newSet("ask_human", "request_user_input", "task", "task_batch", "execute_code", "run_snippet")
 
+func isNever(name string) bool { return never.has(broad(name)) }
+
 // Via says by which way a call came.
 type Via string
 
@@ -176,7 +178,7 @@ func (p *Policy) decideRun(kind belljar.Kind) Decision {
 func (p *Policy) reach(q *Question, n names) Decision {
 	script := q.Via != ViaDirect
 	switch {
-	case script && n.any(never.has):
+	case script && n.any(isNever):
 		return unavailable(CodeNeverBridged, q.Tool, hintNever)
 	case !q.Known:
 		return unavailable(CodeUnknownTool, q.Tool, hintUnknown)

@@ -100,7 +100,8 @@ func TestDecide(t *testing.T) {
 		{name: "deny by the prefixed form", cfg: Config{ExtraTools: []string{"x"}, Deny: []string{"db_x"}}, q: ask("x", "db.x"), code: CodeDisabled, reason: deniedX, hint: hintDisabled},
 		{name: "deny by a pattern", cfg: Config{ExtraTools: []string{"x"}, Deny: []string{"drop-*"}}, q: ask("x", "drop_table"), code: CodeDisabled, reason: deniedX, hint: hintDisabled},
 		{name: "deny everything", cfg: Config{Deny: []string{"*"}}, q: with(ask("x"), direct), code: CodeDisabled, reason: deniedX, hint: hintDisabled},
-		{name: "deny tells case apart", cfg: Config{Deny: []string{"X"}}, q: with(ask("x"), direct)},
+		{name: "deny looks past case", cfg: Config{Deny: []string{"X"}}, q: with(ask("x"), direct), code: CodeDisabled, reason: deniedX, hint: hintDisabled},
+		{name: "never bridged in any case", cfg: Config{ExtraTools: []string{"Execute-Code", "TASK"}}, q: ask("Execute-Code"), code: CodeNeverBridged, reason: "tool 'Execute-Code' not available", hint: hintNever},
 
 		{name: "last call of the budget", cfg: Config{MaxCallsPerRun: 3}, q: with(ask("read_file"), func(q *Question) { q.Calls = 2 })},
 		{name: "first call over the budget", cfg: Config{MaxCallsPerRun: 3}, q: with(ask("read_file"), func(q *Question) { q.Calls = 3 }), code: CodeBudget, reason: "Blocked by policy: this run has used its 3 tool calls.", hint: hintBudget},

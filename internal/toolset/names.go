@@ -127,6 +127,14 @@ func assign(bound map[string]string, claims []claim) (given map[string]string, e
 	}
 	wanted := map[string]int{}
 	seen := map[string]bool{}
+	exact := map[string]bool{} // names that a server uses itself, as they are
+	for _, c := range claims {
+		if c.original == c.name {
+			exact[c.server+"\x00"+c.name] = true
+		}
+	}
+	// A tool gives way to one of its own server that has the name as it is.
+	yields := func(c claim) bool { return c.original != c.name && exact[c.server+"\x00"+c.name] }
 	fresh := make([]claim, 0, len(claims))
 	for _, c := range claims {
 		if seen[c.key()] {
@@ -134,7 +142,9 @@ func assign(bound map[string]string, claims []claim) (given map[string]string, e
 			continue
 		}
 		seen[c.key()] = true
-		wanted[c.name]++
+		if !yields(c) {
+			wanted[c.name]++
+		}
 		if name, ok := held[c.key()]; ok {
 			given[c.key()] = name
 			continue
@@ -147,7 +157,7 @@ func assign(bound map[string]string, claims []claim) (given map[string]string, e
 	// Undisputed names first, so that a prefixed one never takes them away.
 	var disputed []claim
 	for _, c := range fresh {
-		if _, taken := bound[c.name]; taken || wanted[c.name] > 1 {
+		if _, taken := bound[c.name]; taken || yields(c) || wanted[c.name] > 1 {
 			disputed = append(disputed, c)
 			continue
 		}

@@ -59,3 +59,26 @@ except OSError:
     pass
 
 tools = builtins.tools = _Tools()
+
+
+def _environments_own():
+    """Runs the sitecustomize of the interpreter's own packages, which ours hides."""
+    import sys
+
+    ours = sys.modules.get(__name__)
+    here = os.path.dirname(__file__)
+    path = sys.path[:]
+    sys.path[:] = [entry for entry in path if entry != here]
+    sys.modules.pop(__name__, None)
+    try:
+        import sitecustomize  # noqa: F401
+    except Exception as error:  # as Python itself treats one that fails
+        if not (isinstance(error, ImportError) and error.name == "sitecustomize"):
+            sys.stderr.write("Error in sitecustomize; set PYTHONVERBOSE for traceback:\n%s: %s\n" % (type(error).__name__, error))
+    finally:
+        added = [entry for entry in sys.path if entry not in path]
+        sys.path[:] = path + added
+        sys.modules[__name__] = ours
+
+
+_environments_own()
