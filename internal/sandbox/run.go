@@ -203,8 +203,8 @@ func (r *run) drain(readers []stream) {
 // end kills everything of a run that does not end by itself, twice over: PID 1, with
 // which the kernel ends its namespace, and every process of the control group at
 // once, so that PID 1 need not get its turn on a processor that the others are
-// fighting for. The slot is not used again: since Linux 6.13 a process cloned into a
-// group that was ever killed can be born dead.
+// fighting for. The slot is not used again: on Linux 6.18 a process cloned into a
+// group that was once killed was seen to be born dead.
 func (r *run) end() {
 	r.proc.Kill()
 	r.slot.killed = true
