@@ -42,7 +42,7 @@ const MaxSlots = 60
 // Host runs programs in sandboxes of this machine. It is safe for concurrent use.
 type Host struct {
 	cfg        Config
-	privileged bool
+	privileged bool // runs are set up by the host's root
 	uid, gid   int
 	firstID    int
 	lastCap    int
@@ -280,6 +280,3 @@ func (h *Host) Close() error {
 	}
 	return errors.Join(errs...)
 }
-
-// Privileged says whether runs are set up by the host's root.
-func (h *Host) Privileged() bool { return h.privileged }

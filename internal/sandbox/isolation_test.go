@@ -78,7 +78,7 @@ func inspect(h *Host) (map[string]bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	tree := descendants(spawner)
+	tree, _ := family(spawner)
 	if len(tree) < 3 {
 		return nil, fmt.Errorf("no program below the spawner: %v", tree)
 	}
@@ -167,7 +167,8 @@ func rootOnly(mountinfo string) bool {
 
 // theSpawner finds this process's only living spawner.
 func theSpawner() (int, error) {
-	for _, pid := range descendants(os.Getpid())[1:] {
+	tree, _ := family(os.Getpid())
+	for _, pid := range tree[1:] {
 		b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
 		if err == nil && strings.HasPrefix(string(b), "belljar-spawner") {
 			return pid, nil

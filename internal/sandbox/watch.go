@@ -115,14 +115,8 @@ func measure(pid int, limit int64) (used, tasks, ticks int64) {
 	return sum, tasks, ticks
 }
 
-// descendants lists a process and all below it. In a PID namespace every orphan
-// becomes a child of PID 1, so nothing can leave the tree.
-func descendants(pid int) []int {
-	list, _ := family(pid)
-	return list
-}
-
-// family is descendants with the number of their threads.
+// family lists a process and all below it, and counts their threads. In a PID
+// namespace every orphan becomes a child of PID 1, so nothing can leave the tree.
 func family(pid int) (list []int, threads int64) {
 	list = []int{pid}
 	for i := 0; i < len(list); i++ {

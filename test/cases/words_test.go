@@ -127,6 +127,3 @@ func (e *Expect) check() error {
 	}
 	return nil
 }
-
-// forbids tells whether a harm is among those that must not be.
-func (e *Expect) forbids(harm string) bool { return slices.Contains(e.MustNot, harm) }

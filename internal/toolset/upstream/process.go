@@ -103,9 +103,6 @@ func (p *process) signal(send func(*os.Process)) {
 	}
 }
 
-// kill ends the group at once.
-func (p *process) kill() { p.signal(killGroup) }
-
 // stop ends the server as MCP asks for: its stdin ends, then it is told to
 // terminate, then it is killed; each with a grace between.
 func (p *process) stop(grace time.Duration) {
